@@ -1,0 +1,138 @@
+"""Every error that cartoolkit raises on purpose, as one tree.
+
+::
+
+    CartoolkitError
+    ├── InvalidRequest (ValueError)     what was asked for is out of range or misspelt
+    │   └── PromptTooLong               the prompt does not fit and `truncate=False`
+    ├── UnsupportedMode                 the engine cannot serve this kind of input
+    ├── MissingDependency (ImportError) an optional library is not installed
+    ├── ModelError                      something about the weights on disk
+    │   ├── ModelNotFound               no model of that name or path
+    │   ├── InvalidCheckpoint           the folder or file is not a checkpoint that can be read
+    │   ├── HashMismatch                the bytes that arrived are not the pinned ones
+    │   └── NotEnoughSpace              the disk cannot hold the model
+    ├── NetworkUnavailable              a download could not be made or finished
+    ├── EngineError
+    │   ├── EngineBusy                  another session is using this engine
+    │   ├── EngineClosed                the engine was closed
+    │   ├── ForwardFailed               the model's forward raised; the decoder is reloaded on next use
+    │   └── DecodeTimeout               the time ceiling passed before the first token
+    └── TraceError                      a trace file is damaged, foreign or too new
+
+Each message says what happened and with which value; `hint` says what to do and is also shown
+as a note under the traceback.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cartoolkit.trace import Trace
+
+__all__ = [
+    "CartoolkitError",
+    "DecodeTimeout",
+    "EngineBusy",
+    "EngineClosed",
+    "EngineError",
+    "ForwardFailed",
+    "HashMismatch",
+    "InvalidCheckpoint",
+    "InvalidRequest",
+    "MissingDependency",
+    "ModelError",
+    "ModelNotFound",
+    "NetworkUnavailable",
+    "NotEnoughSpace",
+    "PromptTooLong",
+    "TraceError",
+    "UnsupportedMode",
+]
+
+
+class CartoolkitError(Exception):
+    """The base of every error that cartoolkit raises on purpose.
+
+    Attributes:
+        hint: one sentence that says what to do, or None.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+        if hint:
+            self.add_note(hint)
+
+
+class InvalidRequest(CartoolkitError, ValueError):
+    """A request names an unknown field or gives a value out of range; nothing has run."""
+
+
+class PromptTooLong(InvalidRequest):
+    """The prompt does not fit into the context window and `truncate=False` forbids cutting it."""
+
+
+class UnsupportedMode(CartoolkitError):
+    """The engine cannot serve a block of the request, such as an image; nothing was dropped silently."""
+
+
+class MissingDependency(CartoolkitError, ImportError):
+    """An optional library is needed and not installed."""
+
+
+class ModelError(CartoolkitError):
+    """Something is wrong with a model's files."""
+
+
+class ModelNotFound(ModelError):
+    """No catalog entry, folder or reachable hub repository has this name."""
+
+
+class InvalidCheckpoint(ModelError):
+    """The files are there, but are not a checkpoint that this engine may read."""
+
+
+class HashMismatch(ModelError):
+    """Downloaded bytes differ from the pinned hash; they were deleted."""
+
+
+class NotEnoughSpace(ModelError):
+    """The disk cannot hold what has to be written."""
+
+
+class NetworkUnavailable(CartoolkitError):
+    """A download could not start or finish; nothing half-written was kept."""
+
+
+class EngineError(CartoolkitError):
+    """Something went wrong while an engine was at work.
+
+    Attributes:
+        trace: what had been generated until then, or None.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None, trace: Trace | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.trace = trace
+
+
+class EngineBusy(EngineError):
+    """A second session was started while one was running on the same engine."""
+
+
+class EngineClosed(EngineError):
+    """The engine was closed and can no longer generate."""
+
+
+class ForwardFailed(EngineError):
+    """The model's forward raised; its state is unknown, so it is dropped and reloaded on next use."""
+
+
+class DecodeTimeout(EngineError):
+    """The wall-clock ceiling passed before a single token was produced."""
+
+
+class TraceError(CartoolkitError):
+    """A trace file cannot be read: damaged, not a trace, or written by a newer version."""
