@@ -1,0 +1,219 @@
+"""What a caller asks for: the prompt, and how tokens are chosen.
+
+Validation happens here, before anything runs. A bad value becomes one sentence that names the
+field, the allowed range and the value received (`InvalidRequest`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from cartoolkit.errors import InvalidRequest
+from cartoolkit.messages import Message
+
+__all__ = ["GenerateParams", "GenerateRequest", "Prompt", "make_request"]
+
+Prompt = str | Sequence[Message | Mapping[str, Any]]
+
+
+def _number(value: object) -> object:
+    """Accept numpy's numbers as Python's; refuse booleans and text, which would be read as 1 or parsed."""
+    if isinstance(value, bool | str | bytes):
+        raise ValueError("not a number")  # noqa: TRY004 - pydantic turns only ValueError into a report
+    return value.item() if hasattr(value, "item") else value
+
+
+def _integer(value: object) -> object:
+    """As `_number`, and whole: 40.0 is taken as 40, 40.5 is refused."""
+    value = _number(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if value is None else operator.index(value) if hasattr(value, "__index__") else value
+
+
+def _strings(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+_Float = Annotated[float, BeforeValidator(_number)]
+_Int = Annotated[int, BeforeValidator(_integer)]
+_NonEmpty = Annotated[str, Field(min_length=1, strict=True)]
+
+
+def _allowed(text: str) -> dict[str, Any]:
+    """The range in words, which an error message repeats."""
+    return {"json_schema_extra": {"allowed": text}}
+
+
+class GenerateParams(BaseModel):
+    """How tokens are chosen and when to stop.
+
+    Stages run in this order: repeat penalty, bias, temperature, top-k, top-p, min-p, draw.
+
+    Attributes:
+        temperature: divides the logits; 0 takes the likeliest token (greedy).
+        top_k: keep the k likeliest tokens; 0 keeps all.
+        top_p: keep the smallest set of likeliest tokens whose probability reaches p; 1 keeps all.
+        min_p: drop tokens below min_p times the probability of the likeliest; 0 keeps all.
+        repeat_penalty: divide (positive) or multiply (negative) the logits of every token that has
+            occurred in prompt or answer (Keskar et al. 2019, CTRL); 1 changes nothing.
+        logit_bias: token id -> number added to its logit; -inf forbids the token.
+        max_tokens: at most this many tokens are generated.
+        stop: text that ends the answer; it is cut out of the answer. One string or a list.
+        seed: makes the run repeatable; None draws one and records it in the trace.
+        ignore_eos: go on after the model's end token, as benchmarks need.
+        inspect: record the distribution behind every token; False records ids, text and times only.
+        candidates: how many candidates to record for each token, besides the chosen one.
+        truncate: cut the start of a prompt that does not fit the context window; False refuses it.
+        time_limit: seconds after which the answer is ended with what there is; None for no limit.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    temperature: _Float = Field(0.7, ge=0, allow_inf_nan=False, **_allowed("a number ≥ 0 (0 is greedy)"))
+    top_k: _Int = Field(0, ge=0, **_allowed("a whole number ≥ 0 (0 keeps all tokens)"))
+    top_p: _Float = Field(
+        0.9, gt=0, le=1, allow_inf_nan=False, **_allowed("a number above 0 and up to 1 (1 keeps all tokens)")
+    )
+    min_p: _Float = Field(
+        0.0, ge=0, le=1, allow_inf_nan=False, **_allowed("a number from 0 to 1 (0 keeps all tokens)")
+    )
+    repeat_penalty: _Float = Field(
+        1.0, gt=0, allow_inf_nan=False, **_allowed("a number above 0 (1 changes nothing)")
+    )
+    logit_bias: dict[_Int, _Float] = Field(
+        default_factory=dict, **_allowed("a dict of token id (≥ 0) to a number below infinity")
+    )
+    max_tokens: _Int = Field(512, ge=1, **_allowed("a whole number ≥ 1"))
+    stop: Annotated[list[_NonEmpty], BeforeValidator(_strings)] = Field(
+        default_factory=list, **_allowed("a non-empty string or a list of them")
+    )
+    seed: _Int | None = Field(None, ge=0, lt=2**63, **_allowed("a whole number from 0 to 2**63-1, or None"))
+    ignore_eos: bool = Field(False, strict=True, **_allowed("True or False"))
+    inspect: bool = Field(True, strict=True, **_allowed("True or False"))
+    candidates: _Int = Field(20, ge=1, le=1000, **_allowed("a whole number from 1 to 1000"))
+    truncate: bool = Field(True, strict=True, **_allowed("True or False"))
+    time_limit: _Float | None = Field(
+        300.0, gt=0, allow_inf_nan=False, **_allowed("a number of seconds above 0, or None")
+    )
+
+    @model_validator(mode="after")
+    def _biases_are_usable(self) -> Self:
+        for token_id, bias in self.logit_bias.items():
+            if token_id < 0 or not bias < float("inf"):
+                raise ValueError("logit_bias")
+        return self
+
+
+class GenerateRequest(BaseModel):
+    """A prompt or a conversation, and the parameters to answer it with.
+
+    Attributes:
+        prompt: the user's message; ignored when `messages` is given.
+        messages: a conversation, oldest first.
+        context: text to ground the answer on; it becomes (or is added to) the system message.
+        chat_template: wrap the prompt as the model was trained to see a conversation. A prompt that
+            already holds the template's own marks, or a model without a template, is left as it is.
+        params: see `GenerateParams`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    prompt: str = Field("", strict=True, **_allowed("a non-empty string"))
+    messages: list[Message] | None = Field(None, **_allowed("a non-empty list of messages, each with a role"))
+    context: str | None = Field(None, strict=True, **_allowed("a string or None"))
+    chat_template: bool = Field(True, strict=True, **_allowed("True or False"))
+    params: GenerateParams = Field(default_factory=GenerateParams, **_allowed("a GenerateParams or a dict"))
+
+    @model_validator(mode="after")
+    def _something_to_answer(self) -> Self:
+        if self.messages is None and not self.prompt.strip():
+            raise ValueError("prompt")
+        if self.messages is not None and not self.messages:
+            raise ValueError("messages")
+        return self
+
+    def conversation(self) -> list[Message]:
+        """The messages to answer, oldest first, without the context."""
+        return self.messages if self.messages is not None else [Message(role="user", content=self.prompt)]
+
+
+_FIELDS = {**GenerateRequest.model_fields, **GenerateParams.model_fields}
+
+
+def _sentence(field: str, received: object) -> str:
+    info = _FIELDS.get(field)
+    extra = info.json_schema_extra if info is not None else None
+    allowed = extra["allowed"] if isinstance(extra, dict) else "of another kind"
+    shown = repr(received)
+    return f"{field} must be {allowed}; got {shown if len(shown) <= 80 else shown[:77] + '...'}."
+
+
+def _unknown(keyword: str) -> str:
+    close = difflib.get_close_matches(keyword, _FIELDS, n=1)
+    suggestion = f" Did you mean {close[0]!r}?" if close else ""
+    return f"{keyword!r} is not a setting of a request.{suggestion} Settings are: {', '.join(sorted(_FIELDS))}."
+
+
+def _explain(error: ValidationError, given: Mapping[str, Any]) -> str:
+    """One sentence for the first fault of each field, in the order in which pydantic found them."""
+    sentences: dict[str, str] = {}
+    for fault in error.errors():
+        where = [str(part) for part in fault["loc"] if str(part) in _FIELDS]
+        if fault["type"] == "extra_forbidden":
+            name = str(fault["loc"][-1])
+            sentences.setdefault(name, _unknown(name))
+            continue
+        cause = str(fault.get("ctx", {}).get("error", ""))
+        field = where[-1] if where else cause if cause in _FIELDS else str(fault["loc"][-1] if fault["loc"] else "request")
+        sentences.setdefault(field, _sentence(field, given.get(field, fault["input"])))
+    return " ".join(sentences.values())
+
+
+def make_request(request: Prompt | GenerateRequest, **settings: Any) -> GenerateRequest:  # noqa: ANN401
+    """Turn what a caller wrote into a validated request; settings override the request's own.
+
+    Args:
+        request: a prompt, a conversation, or a `GenerateRequest`.
+        settings: any field of `GenerateParams` or `GenerateRequest`.
+
+    Raises:
+        InvalidRequest: a field is unknown or out of range; the message names each one.
+
+    >>> make_request("Hello", temperature=0).params.temperature
+    0.0
+    """
+    unknown = [name for name in settings if name not in _FIELDS]
+    if unknown:
+        raise InvalidRequest(" ".join(_unknown(name) for name in unknown))
+    fields = _fields_of(request)
+    params = fields.pop("params", {})
+    params = params.model_dump() if isinstance(params, GenerateParams) else params
+    own = {k: v for k, v in settings.items() if k in GenerateRequest.model_fields and k != "params"}
+    given = {**fields, **own}
+    overrides = settings.get("params", {})
+    overrides = overrides.model_dump(exclude_unset=True) if isinstance(overrides, GenerateParams) else overrides
+    if not isinstance(overrides, Mapping):
+        raise InvalidRequest(_sentence("params", overrides))
+    tuned = {**params, **overrides, **{k: v for k, v in settings.items() if k in GenerateParams.model_fields}}
+    try:
+        return GenerateRequest(**given, params=GenerateParams(**tuned))
+    except ValidationError as error:
+        raise InvalidRequest(_explain(error, {**given, **tuned})) from None
+
+
+def _fields_of(request: Prompt | GenerateRequest) -> dict[str, Any]:
+    if isinstance(request, GenerateRequest):
+        return {name: getattr(request, name) for name in GenerateRequest.model_fields}
+    if isinstance(request, str):
+        return {"prompt": request}
+    if isinstance(request, Sequence) and not isinstance(request, bytes):
+        return {"messages": list(request)}
+    raise InvalidRequest(
+        f"the prompt must be a string, a list of messages or a GenerateRequest; got {type(request).__name__}."
+    )
