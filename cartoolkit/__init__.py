@@ -1,1 +1,1 @@
-"""tmp"""
+"""cartoolkit: watch a language model decide."""

@@ -1,0 +1,2 @@
+"""What happened: steps."""
+from cartoolkit.trace.step import STAGES, Candidate, Candidates, Step
