@@ -157,7 +157,9 @@ def _sentence(field: str, received: object) -> str:
 def _unknown(keyword: str) -> str:
     close = difflib.get_close_matches(keyword, _FIELDS, n=1)
     suggestion = f" Did you mean {close[0]!r}?" if close else ""
-    return f"{keyword!r} is not a setting of a request.{suggestion} Settings are: {', '.join(sorted(_FIELDS))}."
+    return (
+        f"{keyword!r} is not a setting of a request.{suggestion} Settings are: {', '.join(sorted(_FIELDS))}."
+    )
 
 
 def _explain(error: ValidationError, given: Mapping[str, Any]) -> str:
@@ -170,7 +172,13 @@ def _explain(error: ValidationError, given: Mapping[str, Any]) -> str:
             sentences.setdefault(name, _unknown(name))
             continue
         cause = str(fault.get("ctx", {}).get("error", ""))
-        field = where[-1] if where else cause if cause in _FIELDS else str(fault["loc"][-1] if fault["loc"] else "request")
+        field = (
+            where[-1]
+            if where
+            else cause
+            if cause in _FIELDS
+            else str(fault["loc"][-1] if fault["loc"] else "request")
+        )
         sentences.setdefault(field, _sentence(field, given.get(field, fault["input"])))
     return " ".join(sentences.values())
 
@@ -197,7 +205,9 @@ def make_request(request: Prompt | GenerateRequest, **settings: Any) -> Generate
     own = {k: v for k, v in settings.items() if k in GenerateRequest.model_fields and k != "params"}
     given = {**fields, **own}
     overrides = settings.get("params", {})
-    overrides = overrides.model_dump(exclude_unset=True) if isinstance(overrides, GenerateParams) else overrides
+    overrides = (
+        overrides.model_dump(exclude_unset=True) if isinstance(overrides, GenerateParams) else overrides
+    )
     if not isinstance(overrides, Mapping):
         raise InvalidRequest(_sentence("params", overrides))
     tuned = {**params, **overrides, **{k: v for k, v in settings.items() if k in GenerateParams.model_fields}}

@@ -79,9 +79,7 @@ def step_at(
 ) -> Step:
     """The i-th step again; text and bytes are kept apart from the columns."""
     flags = int(columns["flags"][i])
-    numbers = {
-        name: columns[name][i].item() for name in STEP_COLUMNS if name not in ("flags", "token_id")
-    }
+    numbers = {name: columns[name][i].item() for name in STEP_COLUMNS if name not in ("flags", "token_id")}
     present = columns["candidate_id"][i] >= 0
     arrays = {attribute: columns[name][i][present] for name, attribute in _ATTRIBUTES.items()}
     return Step(

@@ -25,7 +25,18 @@ if TYPE_CHECKING:
 
     from cartoolkit.trace import Step
 
-__all__ = ["PROTOCOL_VERSION", "Failure", "Finish", "Prefill", "Ready", "RunInfo", "StepsBlock", "Update", "parse_message", "steps_block"]
+__all__ = [
+    "PROTOCOL_VERSION",
+    "Failure",
+    "Finish",
+    "Prefill",
+    "Ready",
+    "RunInfo",
+    "StepsBlock",
+    "Update",
+    "parse_message",
+    "steps_block",
+]
 
 PROTOCOL_VERSION = 1
 

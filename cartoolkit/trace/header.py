@@ -1,0 +1,83 @@
+"""Where a trace comes from: model, settings, versions, timing, and what happened on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["Event", "ModelInfo", "TraceHeader"]
+
+
+class _Record(BaseModel):
+    # A trace keeps what a library reported, NaN and infinity included.
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
+
+
+class ModelInfo(_Record):
+    """Which weights ran, where and in which precision.
+
+    Attributes:
+        name: as people know it.
+        engine: the library that ran it, such as ``torch``.
+        device: such as ``cpu`` or ``cuda:0``.
+        dtype: of the weights while running.
+        context_length: tokens of prompt and answer together.
+        vocab_size: length of a row of logits.
+        weights_hash: identifies the checkpoint; its prefix says how it was made.
+        tokenizer_hash: identifies the tokenizer's files.
+    """
+
+    name: str
+    engine: str
+    device: str
+    dtype: str
+    context_length: int
+    vocab_size: int
+    weights_hash: str = ""
+    tokenizer_hash: str = ""
+
+
+class Event(_Record):
+    """Something worth knowing that is not a token: a cut prompt, a re-read cache, a retrieval.
+
+    Attributes:
+        kind: a short name, such as ``truncated``.
+        text: the sentence shown to people.
+        at: index of the step before which it happened.
+        data: its figures.
+    """
+
+    kind: str
+    text: str
+    at: int = 0
+    data: dict[str, Any] = Field(default_factory=dict)
+
+
+class TraceHeader(_Record):
+    """Everything about a run that is not an array.
+
+    Attributes:
+        model: see `ModelInfo`.
+        prompt: what the caller wrote, without the chat template around it.
+        params: the settings it was generated with, `seed` filled in.
+        created: start of the run, ISO 8601 with zone.
+        versions: of Python and the libraries that took part.
+        stop_reason: ``stop`` (end token or stop string), ``length``, ``stopped`` (by the user),
+            ``time_limit``, ``error``, or empty while it runs.
+        stop_detail: which token or string, or the error's sentence.
+        reused_tokens: prompt tokens that were in the cache already.
+        prefill_seconds: time to read the rest of the prompt.
+        events: see `Event`.
+    """
+
+    model: ModelInfo
+    prompt: str = ""
+    params: dict[str, Any] = Field(default_factory=dict)
+    created: str = ""
+    versions: dict[str, str] = Field(default_factory=dict)
+    stop_reason: str = ""
+    stop_detail: str = ""
+    reused_tokens: int = 0
+    prefill_seconds: float = 0.0
+    events: list[Event] = Field(default_factory=list)
