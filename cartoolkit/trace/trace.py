@@ -190,7 +190,7 @@ class Trace:
         return to_json(self, **options)
 
     def to_html(self, *, metric: str = "max_prob", threshold: float = 0.4) -> str:
-        """A static page fragment: the text with its doubts and a table of candidates; no script, no requests."""
+        """A static page fragment: the text with its doubts and its candidates; no script, no requests."""
         from cartoolkit.trace.static_html import run_html
 
         return run_html(self, metric=metric, threshold=threshold)
