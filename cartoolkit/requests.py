@@ -9,12 +9,15 @@ from __future__ import annotations
 import difflib
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.messages import Message
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 __all__ = ["GenerateParams", "GenerateRequest", "Prompt", "make_request"]
 
@@ -162,24 +165,24 @@ def _unknown(keyword: str) -> str:
     )
 
 
+def _fault_sentence(fault: ErrorDetails, given: Mapping[str, Any]) -> tuple[str, str]:
+    """The field at fault and its sentence; our own validators name the field in their text."""
+    place = [str(part) for part in fault["loc"]]
+    if fault["type"] == "extra_forbidden" and len(place) == 1:
+        return place[0], _unknown(place[0])
+    field = next((part for part in place if part in _FIELDS), str(fault.get("ctx", {}).get("error", "")))
+    sentence = _sentence(field, given.get(field, fault["input"]))
+    if field == "messages" and len(place) > 1:
+        sentence += f" Message {' '.join(place[1:])}: {fault['msg']}."
+    return field, sentence
+
+
 def _explain(error: ValidationError, given: Mapping[str, Any]) -> str:
     """One sentence for the first fault of each field, in the order in which pydantic found them."""
     sentences: dict[str, str] = {}
     for fault in error.errors():
-        where = [str(part) for part in fault["loc"] if str(part) in _FIELDS]
-        if fault["type"] == "extra_forbidden":
-            name = str(fault["loc"][-1])
-            sentences.setdefault(name, _unknown(name))
-            continue
-        cause = str(fault.get("ctx", {}).get("error", ""))
-        field = (
-            where[-1]
-            if where
-            else cause
-            if cause in _FIELDS
-            else str(fault["loc"][-1] if fault["loc"] else "request")
-        )
-        sentences.setdefault(field, _sentence(field, given.get(field, fault["input"])))
+        field, sentence = _fault_sentence(fault, given)
+        sentences.setdefault(field, sentence)
     return " ".join(sentences.values())
 
 
@@ -200,21 +203,21 @@ def make_request(request: Prompt | GenerateRequest, **settings: Any) -> Generate
     if unknown:
         raise InvalidRequest(" ".join(_unknown(name) for name in unknown))
     fields = _fields_of(request)
-    params = fields.pop("params", {})
-    params = params.model_dump() if isinstance(params, GenerateParams) else params
-    own = {k: v for k, v in settings.items() if k in GenerateRequest.model_fields and k != "params"}
-    given = {**fields, **own}
-    overrides = settings.get("params", {})
-    overrides = (
-        overrides.model_dump(exclude_unset=True) if isinstance(overrides, GenerateParams) else overrides
-    )
-    if not isinstance(overrides, Mapping):
-        raise InvalidRequest(_sentence("params", overrides))
-    tuned = {**params, **overrides, **{k: v for k, v in settings.items() if k in GenerateParams.model_fields}}
+    params = _as_dict(fields.pop("params", {})) | _as_dict(settings.pop("params", {}))
+    tuned = params | {k: v for k, v in settings.items() if k in GenerateParams.model_fields}
+    given = fields | {k: v for k, v in settings.items() if k in GenerateRequest.model_fields}
     try:
         return GenerateRequest(**given, params=GenerateParams(**tuned))
     except ValidationError as error:
-        raise InvalidRequest(_explain(error, {**given, **tuned})) from None
+        raise InvalidRequest(_explain(error, given | tuned)) from None
+
+
+def _as_dict(params: object) -> dict[str, Any]:
+    if isinstance(params, GenerateParams):
+        return params.model_dump(exclude_unset=True)
+    if isinstance(params, Mapping):
+        return dict(params)
+    raise InvalidRequest(_sentence("params", params))
 
 
 def _fields_of(request: Prompt | GenerateRequest) -> dict[str, Any]:
