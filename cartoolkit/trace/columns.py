@@ -53,7 +53,7 @@ _ATTRIBUTES = {
 
 
 def columns_of(steps: Sequence[Step]) -> Columns:
-    """The steps as arrays: `STEP_COLUMNS` [n], `CANDIDATE_COLUMNS` [n, k], k the most candidates of a step."""
+    """The steps as arrays: `STEP_COLUMNS` [n], `CANDIDATE_COLUMNS` [n, k]; k is the most that a step has."""
     columns: Columns = {
         name: np.array([getattr(step, name) for step in steps], dtype)
         for name, dtype in STEP_COLUMNS.items()
