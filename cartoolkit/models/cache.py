@@ -122,18 +122,10 @@ def publish(folder: Path, target: Path) -> None:
     """
     for path in folder.iterdir():
         _flush(path)
-        path.chmod(0o666 & ~_umask())  # safetensors writes files that only their owner can read
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
         target.replace(folder.parent / "replaced")  # a folder that is not empty cannot be replaced at once
     folder.replace(target)
-
-
-def _umask() -> int:
-    # The only portable way to read it is to set it.
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _flush(path: Path) -> None:

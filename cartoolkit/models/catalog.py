@@ -110,7 +110,7 @@ def find(name: str) -> CatalogEntry:
 
 def suggestion(name: str) -> str:
     """Say what to type instead of `name`: the closest catalog names, or all of them."""
-    close = difflib.get_close_matches(name.strip().lower(), CATALOG, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name.strip().lower(), CATALOG, n=3, cutoff=0.4)
     there = ", ".join(sorted(CATALOG))
     start = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
     return f"{start}The catalog holds: {there}. A folder or a hub name such as 'org/model' works as well."

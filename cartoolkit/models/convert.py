@@ -83,6 +83,8 @@ def convert_gguf(
     _write_json(target / "tokenizer_config.json", tokenizer_config(metadata))
     _write_json(target / "generation_config.json", generation_config(metadata))
     _write_json(target / "config.json", config)
+    # safetensors writes files that only their owner can read; a cache may be shared.
+    (target / "model.safetensors").chmod((target / "config.json").stat().st_mode)
     return {name: version(name) for name in LIBRARIES}
 
 

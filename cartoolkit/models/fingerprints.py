@@ -42,7 +42,7 @@ def _add_samples(digest: hashlib._Hash, path: Path) -> None:
 
 
 def tokenizer_hash(folder: Path) -> str | None:
-    """The hex SHA-256 of `tokenizer.json`, or of the older tokenizer files that are there; None without any."""
+    """The hex SHA-256 of `tokenizer.json`, or of the older tokenizer files; None if there is none."""
     present = [folder / name for name in TOKENIZER_FILES if (folder / name).is_file()]
     if not present:
         return None
