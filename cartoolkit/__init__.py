@@ -1,1 +1,67 @@
-"""cartoolkit: watch a language model decide."""
+"""cartoolkit: watch a language model decide, in a notebook.
+
+The names below are imported when they are first used, so that ``import cartoolkit`` is instant and
+loads no engine.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cartoolkit import errors, models
+    from cartoolkit.engine import Engine, Result, Session, load
+    from cartoolkit.errors import CartoolkitError
+    from cartoolkit.messages import Message
+    from cartoolkit.requests import GenerateParams, GenerateRequest
+    from cartoolkit.trace import Step, Trace
+    from cartoolkit.ui import Inspector
+
+__all__ = [
+    "CartoolkitError",
+    "Engine",
+    "GenerateParams",
+    "GenerateRequest",
+    "Inspector",
+    "Message",
+    "Result",
+    "Session",
+    "Step",
+    "Trace",
+    "errors",
+    "load",
+    "models",
+]
+
+_HOME = {
+    "CartoolkitError": "errors",
+    "Engine": "engine",
+    "GenerateParams": "requests",
+    "GenerateRequest": "requests",
+    "Inspector": "ui",
+    "Message": "messages",
+    "Result": "engine",
+    "Session": "engine",
+    "Step": "trace",
+    "Trace": "trace",
+    "load": "engine",
+}
+
+try:
+    __version__ = version("cartoolkit")
+except PackageNotFoundError:  # a checkout on the path that was never installed
+    __version__ = "0"
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f"cartoolkit.{_HOME[name]}"), name)
+    if name in ("errors", "models", "trace", "engine", "ui", "chat"):
+        return import_module(f"cartoolkit.{name}")
+    raise AttributeError(f"module 'cartoolkit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,116 @@
+"""A conversation as the text that the model was trained to continue.
+
+Templates come with the model as Jinja source. They are files from others, so they run in Jinja's
+immutable sandbox, with the few helpers that templates in the wild expect.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from cartoolkit.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from jinja2 import Template
+
+    from cartoolkit.messages import Message
+
+__all__ = ["ChatTemplate", "with_context"]
+
+_CONTEXT_INTRODUCTION = "Answer with the help of the following text."
+
+
+def with_context(messages: Sequence[Message], context: str | None) -> list[Message]:
+    """Put a text to ground the answer on into the system message, after what that says already."""
+    if not context:
+        return list(messages)
+    first = messages[0] if messages and messages[0].role == "system" else None
+    system = f"{first.text()}\n\n" if first else ""
+    grounded = f"{system}{_CONTEXT_INTRODUCTION}\n\n{context}"
+    from cartoolkit.messages import Message
+
+    return [Message(role="system", content=grounded), *messages[1 if first else 0 :]]
+
+
+class ChatTemplate:
+    """A model's own template.
+
+    Attributes:
+        source: Jinja source.
+        special_tokens: names such as ``bos_token`` that the source may use.
+    """
+
+    def __init__(self, source: str, special_tokens: Mapping[str, str] | None = None) -> None:
+        self.source = source
+        self.special_tokens = dict(special_tokens or {})
+
+    @cached_property
+    def marks(self) -> frozenset[str]:
+        """The control-token names that the source writes, such as ``<|im_start|>``."""
+        return frozenset(re.findall(r"<\|[^|<>\s]+\|>|<(?:start|end)_of_turn>|\[/?INST\]", self.source))
+
+    def is_formatted(self, prompt: str) -> bool:
+        """Whether the caller has written the template's marks already, so that it must be left alone."""
+        return any(mark in prompt for mark in self.marks)
+
+    def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> str:
+        """The text to continue.
+
+        Raises:
+            InvalidRequest: the template refuses the conversation, for instance two user turns in a row.
+        """
+        from jinja2 import TemplateError
+
+        turns = [_as_dict(message) for message in messages]
+        try:
+            return self._compiled.render(
+                messages=turns, add_generation_prompt=add_generation_prompt, **self.special_tokens
+            )
+        except TemplateError as error:
+            raise InvalidRequest(
+                f"the model's chat template refuses this conversation: {error}",
+                hint="Change the roles or their order, or pass chat_template=False to send the text as it is.",
+            ) from error
+
+    @cached_property
+    def _compiled(self) -> Template:
+        from jinja2.ext import loopcontrols
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
+        )
+        environment.filters["tojson"] = _to_json
+        environment.globals["raise_exception"] = _raise
+        environment.globals["strftime_now"] = lambda form: datetime.now().astimezone().strftime(form)
+        return environment.from_string(self.source)
+
+
+def _as_dict(message: Message) -> dict[str, Any]:
+    """Templates test for the presence of keys, so empty ones are left out."""
+    turn: dict[str, Any] = {"role": message.role, "content": message.text()}
+    if message.tool_calls:
+        turn["tool_calls"] = [
+            {"type": "function", "id": call.id, "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id:
+        turn["tool_call_id"] = message.tool_call_id
+    return turn
+
+
+def _to_json(value: object, indent: int | None = None, **_: object) -> str:
+    # Jinja's own filter escapes for HTML, which a prompt is not.
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def _raise(message: str) -> NoReturn:
+    from jinja2 import TemplateError
+
+    raise TemplateError(message)

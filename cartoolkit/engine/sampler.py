@@ -1,0 +1,249 @@
+"""From raw logits to a token: penalty, bias, temperature, top-k, top-p, min-p, draw.
+
+A stage is a pure function over one row, float64 [vocab]; -inf marks a removed token. Ties always go to
+the lower token id, so engines with equal logits pick equal tokens. Everything is computed in float64:
+the stages cost less than a hundredth of a forward, and the result can be compared with any reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cartoolkit.engine.ordering import descending_prefixes, top_ids
+from cartoolkit.errors import InvalidRequest
+from cartoolkit.trace import STAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from cartoolkit.requests import GenerateParams
+
+__all__ = [
+    "Processed",
+    "Sampler",
+    "apply_bias",
+    "apply_greedy",
+    "apply_min_p",
+    "apply_repeat_penalty",
+    "apply_temperature",
+    "apply_top_k",
+    "apply_top_p",
+    "draw_token",
+]
+
+
+def apply_repeat_penalty(logits: np.ndarray, seen: np.ndarray, penalty: float) -> np.ndarray:
+    """Make tokens that have occurred less likely (Keskar et al. 2019, CTRL, eq. 8, for either sign).
+
+    logits: float [vocab]; seen: int [m], each id once; penalty > 0.
+
+    >>> apply_repeat_penalty(np.array([2.0, -2.0, 1.0]), np.array([0, 1]), 2.0)
+    array([ 1., -4.,  1.])
+    """
+    penalised = logits.copy()
+    values = logits[seen]
+    penalised[seen] = np.where(values > 0, values / penalty, values * penalty)
+    return penalised
+
+
+def apply_bias(logits: np.ndarray, bias: Mapping[int, float]) -> np.ndarray:
+    """Add to the logits of some tokens; -inf removes a token.
+
+    logits: float [vocab].
+
+    >>> apply_bias(np.array([1.0, 2.0]), {0: 0.5, 1: -np.inf})
+    array([ 1.5, -inf])
+    """
+    biased = logits.copy()
+    for token_id, value in bias.items():
+        biased[token_id] += value
+    return biased
+
+
+def apply_temperature(logits: np.ndarray, temperature: float) -> np.ndarray:
+    """Divide the logits: above 1 flattens the distribution, below 1 sharpens it.
+
+    logits: float [vocab]; temperature > 0.
+
+    >>> apply_temperature(np.array([1.0, 3.0]), 0.5)
+    array([2., 6.])
+    """
+    # A temperature near zero overflows; the order of the tokens must survive that.
+    with np.errstate(over="ignore"):
+        return (logits - logits.max()) / temperature if temperature < 0.01 else logits / temperature
+
+
+def apply_greedy(logits: np.ndarray) -> np.ndarray:
+    """Keep the likeliest token only: the limit of the temperature at 0.
+
+    logits: float [vocab].
+
+    >>> apply_greedy(np.array([1.0, 3.0, 3.0]))
+    array([-inf,   3., -inf])
+    """
+    return _keep(logits, np.array([logits.argmax()]))
+
+
+def apply_top_k(logits: np.ndarray, k: int) -> np.ndarray:
+    """Keep exactly the k likeliest tokens (Fan et al. 2018); fewer only if fewer are left.
+
+    logits: float [vocab]; k ≥ 1.
+
+    >>> apply_top_k(np.array([1.0, 3.0, 3.0, 3.0]), 2)
+    array([-inf,   3.,   3., -inf])
+    """
+    return _keep(logits, top_ids(logits, k))
+
+
+def apply_top_p(logits: np.ndarray, p: float) -> np.ndarray:
+    """Keep the nucleus: the smallest set of likeliest tokens whose probability reaches p (Holtzman et al. 2020).
+
+    logits: float [vocab]; 0 < p ≤ 1. The token that crosses p is kept.
+
+    >>> apply_top_p(np.log([0.5, 0.3, 0.2]), 0.6).round(3)
+    array([-0.693, -1.204,   -inf])
+    """
+    left = np.flatnonzero(logits > -np.inf)
+    values = logits[left]
+    probs = np.exp(values - values.max())
+    target = p * probs.sum()
+    order = cumulative = np.empty(0)
+    for order in descending_prefixes(values):
+        cumulative = probs[order].cumsum()
+        if cumulative[-1] >= target:
+            break
+    return _keep(logits, left[order[: int(np.searchsorted(cumulative, target)) + 1]])
+
+
+def apply_min_p(logits: np.ndarray, min_p: float) -> np.ndarray:
+    """Drop tokens less likely than `min_p` times the likeliest (Nguyen et al. 2024).
+
+    logits: float [vocab]; 0 < min_p ≤ 1.
+
+    >>> apply_min_p(np.log([0.5, 0.3, 0.2]), 0.5).round(3)
+    array([-0.693, -1.204,   -inf])
+    """
+    return np.where(logits >= logits.max() + np.log(min_p), logits, -np.inf)
+
+
+def draw_token(logits: np.ndarray, u: float) -> int:
+    """The token into whose stretch of the cumulative distribution u falls, likeliest token first.
+
+    logits: float [vocab], finite for at least one token; 0 ≤ u < 1.
+
+    >>> draw_token(np.log([0.2, 0.5, 0.3]), 0.49), draw_token(np.log([0.2, 0.5, 0.3]), 0.51)
+    (1, 2)
+    """
+    left = np.flatnonzero(logits > -np.inf)
+    values = logits[left]
+    probs = np.exp(values - values.max())
+    target = u * probs.sum()
+    order = cumulative = np.empty(0)
+    for order in descending_prefixes(values):
+        cumulative = probs[order].cumsum()
+        if target < cumulative[-1]:
+            break
+    place = min(int(np.searchsorted(cumulative, target, side="right")), len(order) - 1)
+    return int(left[order[place]])
+
+
+def _keep(logits: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    kept = np.full_like(logits, -np.inf)
+    kept[ids] = logits[ids]
+    return kept
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Processed:
+    """What a row of logits became, and what each stage took away.
+
+    Attributes:
+        logits: float64 [vocab], -inf where removed.
+        removals: for each stage that may remove, its index in `STAGES` and the row after it.
+    """
+
+    logits: np.ndarray
+    removals: tuple[tuple[int, np.ndarray], ...]
+
+    def logprobs(self, ids: np.ndarray) -> np.ndarray:
+        """Log of the probability that each of `ids` is drawn with, float64 [len(ids)]; -inf if removed."""
+        left = self.logits[self.logits > -np.inf]
+        top = left.max()
+        return self.logits[ids] - (top + np.log(np.exp(left - top).sum()))
+
+    def removed_by(self, ids: np.ndarray) -> np.ndarray:
+        """Index into `STAGES` of the stage that removed each of `ids`, uint8 [len(ids)]; 0 if none did."""
+        codes = np.zeros(len(ids), np.uint8)
+        for code, after in self.removals:
+            codes[(codes == 0) & (after[ids] == -np.inf)] = code
+        return codes
+
+
+class Sampler:
+    """The stages that a request asks for, bound to its numbers, and one seeded stream of draws.
+
+    The n-th token uses the n-th draw whatever the settings, greedy included, so two runs with the same
+    seed share their draws.
+    """
+
+    def __init__(self, params: GenerateParams, *, seed: int, vocab_size: int) -> None:
+        outside = [i for i in params.logit_bias if i >= vocab_size]
+        if outside:
+            raise InvalidRequest(
+                f"logit_bias names token {outside[0]}; this model's tokens go from 0 to {vocab_size - 1}."
+            )
+        self._penalty = params.repeat_penalty
+        self._stages = _stages(params)
+        self._uniform = np.random.Generator(np.random.PCG64(seed))
+
+    def process(self, logits: np.ndarray, seen: Sequence[int]) -> Processed:
+        """Run the stages over raw logits.
+
+        logits: float [vocab]; seen: the ids of prompt and answer so far.
+
+        Raises:
+            InvalidRequest: the bias forbids every token.
+        """
+        row = logits.astype(np.float64)
+        if self._penalty != 1:
+            row = apply_repeat_penalty(row, np.unique(np.asarray(seen, np.int64)), self._penalty)
+        removals = []
+        for code, stage in self._stages:
+            row = stage(row)
+            if code:
+                removals.append((code, row))
+            if code == _BIAS and row.max() == -np.inf:
+                raise InvalidRequest("logit_bias forbids every token; leave at least one above -inf.")
+        return Processed(row, tuple(removals))
+
+    def draw(self, processed: Processed) -> tuple[int, float]:
+        """Take the next number of the stream and the token it falls on."""
+        u = float(self._uniform.random())
+        return draw_token(processed.logits, u), u
+
+
+_BIAS, _GREEDY, _TOP_K, _TOP_P, _MIN_P = (
+    STAGES.index(name) for name in ("bias", "greedy", "top_k", "top_p", "min_p")
+)
+
+
+def _stages(params: GenerateParams) -> list[tuple[int, Callable[[np.ndarray], np.ndarray]]]:
+    """The active stages in order, each with its index in `STAGES` (0: it never removes)."""
+    stages: list[tuple[int, Callable[[np.ndarray], np.ndarray]]] = []
+    if params.logit_bias:
+        stages.append((_BIAS, lambda row: apply_bias(row, params.logit_bias)))
+    if params.temperature == 0:
+        # One token is left, so the stages after it have nothing to remove.
+        return [*stages, (_GREEDY, apply_greedy)]
+    if params.temperature != 1:
+        stages.append((0, lambda row: apply_temperature(row, params.temperature)))
+    if params.top_k:
+        stages.append((_TOP_K, lambda row: apply_top_k(row, params.top_k)))
+    if params.top_p < 1:
+        stages.append((_TOP_P, lambda row: apply_top_p(row, params.top_p)))
+    if params.min_p:
+        stages.append((_MIN_P, lambda row: apply_min_p(row, params.min_p)))
+    return stages

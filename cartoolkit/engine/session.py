@@ -1,0 +1,225 @@
+"""One generation in the background: watch it, pause it, step it, stop it, wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Literal
+
+from cartoolkit.engine.loop import STOP, Decoded, Prefilled, decode
+from cartoolkit.engine.mailbox import Mailbox
+from cartoolkit.engine.result import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from cartoolkit.engine.decoder import Decoder
+    from cartoolkit.requests import GenerateParams
+    from cartoolkit.trace import Step, Trace
+    from cartoolkit.trace.recorder import TraceRecorder
+
+__all__ = ["Session", "State"]
+
+State = Literal["waiting", "prefilling", "running", "paused", "finished", "failed"]
+_TICK = 0.1
+_log = logging.getLogger(__name__)
+
+
+class Session:
+    """A running generation; made by `Engine.start`.
+
+    Every method may be called from any thread and returns at once, except `wait` and `result`.
+
+    Attributes:
+        progress: prompt tokens read so far; None before the prefill.
+        error: what went wrong, if the state is ``failed``.
+    """
+
+    def __init__(self, recorder: TraceRecorder, params: GenerateParams, *, seed: int, paused: bool) -> None:
+        self._recorder = recorder
+        self._params = params
+        self._seed = seed
+        self._started = time.perf_counter()
+        self._mailbox = Mailbox(paused=paused)
+        self._done = threading.Event()
+        self._listeners: list[Callable[[], None]] = []
+        self._phase: State = "waiting"
+        self.progress: Prefilled | None = None
+        self.error: Exception | None = None
+
+    # Watching
+
+    @property
+    def state(self) -> State:
+        """What it is doing now."""
+        return "paused" if self._mailbox.paused and not self.done else self._phase
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self._done.is_set()
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps so far, a list that only grows; do not change it."""
+        return self._recorder.steps
+
+    @property
+    def trace(self) -> Trace:
+        """The record up to now."""
+        return self._recorder.trace()
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after every change, on the worker's thread; it must be quick and must not block.
+
+        Returns:
+            A function that ends the subscription.
+        """
+        self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            with contextlib.suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    # Steering
+
+    def pause(self) -> None:
+        """Stop before the next token, ready to go on."""
+        self._mailbox.pause()
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._mailbox.resume()
+
+    def step(self, tokens: int = 1) -> None:
+        """Decode `tokens` more and pause."""
+        self._mailbox.step(tokens)
+
+    def stop(self) -> None:
+        """End it within one token, or one chunk of the prompt; what there is is kept."""
+        self._mailbox.stop()
+
+    # Waiting
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block until it has ended or `timeout` seconds have passed; whether it has ended.
+
+        An interrupt (Ctrl-C, the notebook's ■) stops the session and waits for its end; a second one raises.
+        """
+        try:
+            return self._wait(timeout)
+        except KeyboardInterrupt:
+            self.stop()
+            return self._wait(timeout)
+
+    def _wait(self, timeout: float | None) -> bool:
+        # Short waits let the interrupt through on every platform.
+        deadline = float("inf") if timeout is None else time.monotonic() + timeout
+        while not self._done.wait(min(_TICK, max(deadline - time.monotonic(), 0))):
+            if time.monotonic() >= deadline:
+                return False
+        return True
+
+    def result(self) -> Result:
+        """Wait for the end and return the answer.
+
+        Raises:
+            EngineError: the model failed; `error.trace` holds what there was.
+        """
+        self.wait()
+        if self.error is not None:
+            raise self.error
+        return Result.of(self.trace)
+
+    def __await__(self) -> Generator[object, None, Result]:
+        return self._finished().__await__()
+
+    async def _finished(self) -> Result:
+        """Wait in ticks: the notebook's interrupt does not wake an idle event loop."""
+        try:
+            while not self.done:
+                await asyncio.sleep(_TICK / 2)
+        except asyncio.CancelledError:
+            self.stop()
+            if (task := asyncio.current_task()) is not None:
+                task.uncancel()
+            while not self.done:
+                await asyncio.sleep(_TICK / 2)
+        return self.result()
+
+    # Working, on the worker's thread
+
+    def run(self, decoder: Decoder) -> None:
+        """Drive the loop to its end; called once, by the engine's worker.
+
+        Raises:
+            Exception: whatever the loop raised, after it was recorded in `error`.
+        """
+        try:
+            self._drive(decoder)
+        except Exception as error:
+            self._fail(error)
+            raise
+        else:
+            self._end("finished")
+
+    def _drive(self, decoder: Decoder) -> None:
+        loop = decode(
+            decoder,
+            self._recorder.prompt_ids,
+            self._params,
+            seed=self._seed,
+            started=self._started,
+        )
+        reply = None
+        try:
+            while True:
+                event = loop.send(reply)
+                self._record(event)
+                reply = self._next_order(event)
+        except StopIteration as end:
+            self._recorder.update(stop_reason=end.value.reason, stop_detail=end.value.detail)
+
+    def _record(self, event: Prefilled | Decoded) -> None:
+        if isinstance(event, Decoded):
+            self._recorder.add_steps(event.steps)
+        else:
+            self.progress = event
+            self._phase = "running" if event.done == event.total else "prefilling"
+            seconds = time.perf_counter() - self._started
+            self._recorder.update(reused_tokens=event.reused, prefill_seconds=seconds)
+        self._notify()
+
+    def _next_order(self, event: Prefilled | Decoded) -> str | None:
+        """Wait out a pause; STOP if that is what was asked for."""
+        decodes_next = isinstance(event, Decoded) or event.done == event.total
+        self._mailbox.wait_for_permission(spend=decodes_next, on_change=self._notify)
+        return STOP if self._mailbox.stopped else None
+
+    def _fail(self, error: Exception) -> None:
+        self.error = error
+        self._recorder.update(stop_reason="error", stop_detail=str(error))
+        if hasattr(error, "trace"):
+            error.trace = self.trace
+        self._end("failed")
+
+    def _end(self, phase: State) -> None:
+        self._phase = phase
+        self._done.set()
+        self._notify()
+
+    def _notify(self) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener()
+            except Exception:
+                # A broken view must not end the generation.
+                _log.exception("a listener of a session failed")
+
+    def __repr__(self) -> str:
+        return f"<Session: {self.state}, {len(self.steps)} tokens>"

@@ -1,0 +1,56 @@
+"""A trace in the making: written by one thread, looked at by others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cartoolkit.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from cartoolkit.trace.header import Event, TraceHeader
+    from cartoolkit.trace.step import Step
+
+__all__ = ["TraceRecorder"]
+
+
+class TraceRecorder:
+    """Collects steps and events; `trace()` is a copy of what is there so far.
+
+    Attributes:
+        header: replaced as a whole when something becomes known, never changed in place.
+        prompt_ids: the prompt as it was read.
+        steps: only ever appended to, so a reader may slice it at any time.
+    """
+
+    def __init__(
+        self, header: TraceHeader, prompt_ids: Sequence[int], token_bytes: Callable[[int], bytes]
+    ) -> None:
+        self.header = header
+        self.steps: list[Step] = []
+        self.prompt_ids = list(prompt_ids)
+        self._token_bytes = token_bytes
+        self._snapshot: Trace | None = None
+
+    def add_steps(self, steps: Iterable[Step]) -> None:
+        """Append steps."""
+        self.steps.extend(steps)
+
+    def add_event(self, event: Event) -> None:
+        """Append an event."""
+        self.update(events=[*self.header.events, event])
+
+    def update(self, **fields: Any) -> None:  # noqa: ANN401 - the header's own fields
+        """Set fields of the header."""
+        self.header = self.header.model_copy(update=fields)
+
+    def trace(self) -> Trace:
+        """The trace up to now; the same object until something is added."""
+        steps, header = list(self.steps), self.header
+        last = self._snapshot
+        if last is None or len(last) != len(steps) or last.header is not header:
+            self._snapshot = last = Trace.from_steps(
+                header, steps, prompt_ids=self.prompt_ids, token_bytes=self._token_bytes
+            )
+        return last
