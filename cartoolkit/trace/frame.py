@@ -74,8 +74,8 @@ def steps_frame(trace: Trace) -> pd.DataFrame:
         **columns,
         "text": trace.texts,
         "label": _step_labels(trace),
-        "prob": np.exp(logprob),
-        "processed_prob": np.exp(columns["processed_logprob"].astype(np.float64)),
+        "prob": _exp(logprob),
+        "processed_prob": _exp(columns["processed_logprob"]),
         "surprisal": -logprob,
         "candidates": present.sum(axis=1),
         "removed": (present & (columns["candidate_removed_by"] > 0)).sum(axis=1),
@@ -85,6 +85,12 @@ def steps_frame(trace: Trace) -> pd.DataFrame:
     frame = pd.DataFrame({name: data[name] for name in STEPS_FRAME}, index=index)
     frame.attrs.update(STEPS_FRAME)
     return frame
+
+
+def _exp(logprobs: np.ndarray) -> np.ndarray:
+    # A file from somebody else may hold logarithms of more than any probability.
+    with np.errstate(over="ignore"):
+        return np.exp(logprobs.astype(np.float64))
 
 
 def _step_labels(trace: Trace) -> list[str]:
@@ -111,9 +117,9 @@ def candidates_frame(trace: Trace) -> pd.DataFrame:
         "token_id": ids,
         "text": [text for i in range(len(trace)) for text in trace.candidate_texts(i)],
         "logprob": logprob,
-        "prob": np.exp(logprob.astype(np.float64)),
+        "prob": _exp(logprob),
         "processed_logprob": processed,
-        "processed_prob": np.exp(processed.astype(np.float64)),
+        "processed_prob": _exp(processed),
         "removed_by": pd.Categorical.from_codes(
             columns["candidate_removed_by"][present], categories=list(STAGES)
         ),

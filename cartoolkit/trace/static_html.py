@@ -89,6 +89,11 @@ def run_html(trace: Trace, *, metric: str = "max_prob", threshold: float = 0.4) 
 
 def run_text(trace: Trace, *, threshold: float = 0.4) -> str:
     """The run as plain text without colours, for a terminal."""
+    with np.errstate(all="ignore"):
+        return "\n".join(_lines(trace, threshold))
+
+
+def _lines(trace: Trace, threshold: float) -> list[str]:
     name = clip(visible_line(trace.header.model.name), 200)
     lines = [
         " · ".join([name, *where(trace.header)]),
@@ -104,7 +109,7 @@ def run_text(trace: Trace, *, threshold: float = 0.4) -> str:
     doubts = [f"{_short(_label(trace, i))} {_number(trace, 'max_prob', i)}" for i in least_sure(trace, 5)]
     if doubts:
         lines.append(f"Least sure (raw max probability): {', '.join(doubts)}")
-    return "\n".join(line for i, line in enumerate(lines) if line or i in (3, 5))
+    return [line for i, line in enumerate(lines) if line or i in (3, 5)]
 
 
 # What ran, and what was asked

@@ -221,6 +221,12 @@ class Trace:
 
         return plot_confidence(self, ax, threshold=threshold, window=window)
 
+    def plot_candidates(self, step: int, ax: Axes | None = None) -> Axes:
+        """The candidates of one step: raw probability against the one drawn from, removed ones struck."""
+        from cartoolkit.trace.figures import plot_candidates
+
+        return plot_candidates(self, step, ax)
+
     def __repr__(self) -> str:
         model = self.header.model
         return (
