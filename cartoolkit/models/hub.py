@@ -11,6 +11,7 @@ from cartoolkit.errors import InvalidCheckpoint, MissingDependency, ModelNotFoun
 from cartoolkit.models import cache
 from cartoolkit.models.checkpoint import Checkpoint, inspect_checkpoint
 from cartoolkit.models.config import CONFIG_FILE, read_config
+from cartoolkit.models.download import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,4 +171,4 @@ def _reason(exc: BaseException) -> str:
     while exc.__cause__ is not None:
         exc = exc.__cause__
     lines = str(exc).strip().splitlines()
-    return lines[0] if lines else type(exc).__name__
+    return redact(lines[0]) if lines else type(exc).__name__
