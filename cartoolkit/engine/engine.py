@@ -110,6 +110,7 @@ class Engine:
         request: Prompt | GenerateRequest,
         *,
         paused: bool = False,
+        quiet: bool = False,
         **settings: Any,  # noqa: ANN401
     ) -> Session:
         """Answer in the background; returns at once.
@@ -117,13 +118,15 @@ class Engine:
         Args:
             request: as for `generate`.
             paused: read the prompt, then wait for `step` or `resume`.
+            quiet: do not print what had to be done to the prompt; the trace's events say it anyway.
             settings: as for `generate`.
         """
         request = make_request(request, **settings)
         decoder = self.decoder
         prompt = prepare_prompt(request, decoder)
-        for event in prompt.events:
-            say(event.text)
+        if not quiet:
+            for event in prompt.events:
+                say(event.text)
         seed = request.params.seed
         seed = secrets.randbits(32) if seed is None else seed
         header = TraceHeader(

@@ -80,16 +80,14 @@ class HFTokenizer:
         token: Any = self._tokenizer.convert_ids_to_tokens(token_id)
         if token is None:
             return b""
-        if self._is_byte_level:
-            # A byte-level token is a string over 256 stand-in characters, one a byte.
-            if all(character in _BYTE_OF for character in token):
-                return bytes(_BYTE_OF[character] for character in token)
-            return token.encode()
         if found := _BYTE_TOKEN.fullmatch(token):
             return bytes.fromhex(found[1])
+        if self._is_byte_level:
+            return _stand_in_bytes(token)
         if self._is_metaspace:
             return token.replace("\u2581", " ").encode()
-        return self._tokenizer.decode([token_id], clean_up_tokenization_spaces=False).encode()
+        text: Any = self._tokenizer.decode([token_id], clean_up_tokenization_spaces=False)
+        return text.encode()
 
     @cached_property
     def _parts(self) -> str:
@@ -110,10 +108,17 @@ class HFTokenizer:
 
 
 def _byte_characters() -> dict[str, int]:
-    """GPT-2's stand-in character of every byte (Radford et al. 2019): itself where printable, else from U+0100."""
+    """GPT-2's stand-in for every byte (Radford et al. 2019): itself where printable, else from U+0100."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(b): b for b in printable} | {chr(0x100 + i): b for i, b in enumerate(others)}
 
 
 _BYTE_OF = _byte_characters()
+
+
+def _stand_in_bytes(token: str) -> bytes:
+    """A byte-level token is a string over 256 stand-in characters; anything else is text as it is."""
+    if all(character in _BYTE_OF for character in token):
+        return bytes(_BYTE_OF[character] for character in token)
+    return token.encode()

@@ -69,19 +69,20 @@ def _encode(request: GenerateRequest, conversation: list[Message], decoder: Deco
 
 
 def _fit(ids: list[int], request: GenerateRequest, window: int) -> tuple[list[int], list[Event]]:
-    """Keep the end of a prompt that leaves too little room: max_tokens, but at most a quarter of the window."""
+    """Keep the end of a prompt, so that max_tokens fit after it (a quarter of the window at most)."""
     room = window - min(request.params.max_tokens, window // 4)
     if len(ids) <= room:
         return ids, []
     if not request.params.truncate:
         raise PromptTooLong(
-            f"the prompt has {len(ids):,} tokens; {room:,} fit, since the context window holds {window:,} and "
-            f"{window - room:,} are kept for the answer.",
+            f"the prompt has {len(ids):,} tokens; {room:,} fit, since the context window holds {window:,} "
+            f"and {window - room:,} are kept for the answer.",
             hint="Shorten the prompt, lower max_tokens, or pass truncate=True to cut its beginning.",
         )
     text = (
-        f"The prompt was too long: its first {len(ids) - room:,} of {len(ids):,} tokens were cut, so that prompt "
-        f"and answer fit the context window of {window:,} tokens."
+        f"The prompt was too long: its first {len(ids) - room:,} of {len(ids):,} tokens were cut, so that "
+        f"prompt and answer fit the context window of {window:,} tokens."
     )
-    event = Event(kind="truncated", text=text, data={"from": len(ids), "to": room, "context_length": window})
+    data = {"from": len(ids), "to": room, "context_length": window}
+    event = Event(kind="truncated", text=text, data=data)
     return ids[-room:], [event]

@@ -99,23 +99,15 @@ def apply_top_k(logits: np.ndarray, k: int) -> np.ndarray:
 
 
 def apply_top_p(logits: np.ndarray, p: float) -> np.ndarray:
-    """Keep the nucleus: the smallest set of likeliest tokens whose probability reaches p (Holtzman et al. 2020).
+    """Keep the nucleus, the smallest set of likeliest tokens that reaches p (Holtzman et al. 2020).
 
     logits: float [vocab]; 0 < p ≤ 1. The token that crosses p is kept.
 
     >>> apply_top_p(np.log([0.5, 0.3, 0.2]), 0.6).round(3)
     array([-0.693, -1.204,   -inf])
     """
-    left = np.flatnonzero(logits > -np.inf)
-    values = logits[left]
-    probs = np.exp(values - values.max())
-    target = p * probs.sum()
-    order = cumulative = np.empty(0)
-    for order in descending_prefixes(values):
-        cumulative = probs[order].cumsum()
-        if cumulative[-1] >= target:
-            break
-    return _keep(logits, left[order[: int(np.searchsorted(cumulative, target)) + 1]])
+    left, cumulative = _likeliest(logits, p)
+    return _keep(logits, left[: int(np.searchsorted(cumulative, p)) + 1])
 
 
 def apply_min_p(logits: np.ndarray, min_p: float) -> np.ndarray:
@@ -137,17 +129,21 @@ def draw_token(logits: np.ndarray, u: float) -> int:
     >>> draw_token(np.log([0.2, 0.5, 0.3]), 0.49), draw_token(np.log([0.2, 0.5, 0.3]), 0.51)
     (1, 2)
     """
+    left, cumulative = _likeliest(logits, u)
+    return int(left[min(int(np.searchsorted(cumulative, u, side="right")), len(left) - 1)])
+
+
+def _likeliest(logits: np.ndarray, mass: float) -> tuple[np.ndarray, np.ndarray]:
+    """Likeliest tokens in order, enough of them to pass `mass`, and their running sum."""
     left = np.flatnonzero(logits > -np.inf)
     values = logits[left]
     probs = np.exp(values - values.max())
-    target = u * probs.sum()
-    order = cumulative = np.empty(0)
+    probs /= probs.sum()
+    order = np.empty(0, np.int64)
     for order in descending_prefixes(values):
-        cumulative = probs[order].cumsum()
-        if target < cumulative[-1]:
+        if probs[order].sum() > mass:
             break
-    place = min(int(np.searchsorted(cumulative, target, side="right")), len(order) - 1)
-    return int(left[order[place]])
+    return left[order], probs[order].cumsum()
 
 
 def _keep(logits: np.ndarray, ids: np.ndarray) -> np.ndarray:

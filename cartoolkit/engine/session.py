@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Literal
 from cartoolkit.engine.loop import STOP, Decoded, Prefilled, decode
 from cartoolkit.engine.mailbox import Mailbox
 from cartoolkit.engine.result import Result
+from cartoolkit.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from cartoolkit.engine.decoder import Decoder
     from cartoolkit.requests import GenerateParams
-    from cartoolkit.trace import Step, Trace
+    from cartoolkit.trace import Step, Trace, TraceHeader
     from cartoolkit.trace.recorder import TraceRecorder
 
 __all__ = ["Session", "State"]
@@ -66,6 +67,11 @@ class Session:
     def steps(self) -> list[Step]:
         """The steps so far, a list that only grows; do not change it."""
         return self._recorder.steps
+
+    @property
+    def header(self) -> TraceHeader:
+        """Model, settings and events of the run, without building the trace."""
+        return self._recorder.header
 
     @property
     def trace(self) -> Trace:
@@ -142,15 +148,17 @@ class Session:
     async def _finished(self) -> Result:
         """Wait in ticks: the notebook's interrupt does not wake an idle event loop."""
         try:
-            while not self.done:
-                await asyncio.sleep(_TICK / 2)
+            await self._ticks()
         except asyncio.CancelledError:
             self.stop()
             if (task := asyncio.current_task()) is not None:
                 task.uncancel()
-            while not self.done:
-                await asyncio.sleep(_TICK / 2)
+            await self._ticks()
         return self.result()
+
+    async def _ticks(self) -> None:
+        while not self.done:  # noqa: ASYNC110 - an asyncio.Event would not be woken by the interrupt either
+            await asyncio.sleep(_TICK / 2)
 
     # Working, on the worker's thread
 
@@ -204,7 +212,7 @@ class Session:
     def _fail(self, error: Exception) -> None:
         self.error = error
         self._recorder.update(stop_reason="error", stop_detail=str(error))
-        if hasattr(error, "trace"):
+        if isinstance(error, EngineError):
             error.trace = self.trace
         self._end("failed")
 
@@ -217,7 +225,7 @@ class Session:
         for listener in tuple(self._listeners):
             try:
                 listener()
-            except Exception:
+            except Exception:  # noqa: BLE001 - whatever it is, it is the view's
                 # A broken view must not end the generation.
                 _log.exception("a listener of a session failed")
 

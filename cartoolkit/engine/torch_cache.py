@@ -35,7 +35,7 @@ class TorchCache:
         self.token_ids: list[int] = []
 
     def keep_prefix_of(self, ids: Sequence[int]) -> int:
-        """Crop to what is shared with `ids`, at most len(ids) - 1; everything is dropped if it cannot be cropped.
+        """Crop to what is shared with `ids`, at most len(ids) - 1; a cache that cannot be cropped is emptied.
 
         Returns:
             How many tokens are left.
@@ -58,7 +58,7 @@ class TorchCache:
 
     @property
     def is_croppable(self) -> bool:
-        """Whether every layer still holds all its tokens: no recurrent state, no sliding window that has moved on."""
+        """Whether every layer still holds all its tokens: no recurrent state, no window that has moved on."""
         return all(_holds_everything(layer, len(self.token_ids)) for layer in self.tensors.layers)
 
     def extend(self, ids: Sequence[int]) -> None:

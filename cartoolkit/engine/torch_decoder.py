@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast
-
-import numpy as np
 
 from cartoolkit.engine.hf_tokenizer import HFTokenizer
 from cartoolkit.engine.torch_cache import TorchCache
@@ -17,6 +14,7 @@ from cartoolkit.trace import ModelInfo
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import numpy as np
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -77,7 +75,8 @@ class TorchDecoder:
             with _no_progress_bar():
                 model = AutoModelForCausalLM.from_pretrained(
                     checkpoint.path, dtype=dtype, local_files_only=True, use_safetensors=True
-                ).to(device)
+                )
+            cast("torch.nn.Module", model).to(device)
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise InvalidCheckpoint(
                 f"{checkpoint.name} could not be loaded by transformers: {_first_line(error)}",
@@ -89,7 +88,7 @@ class TorchDecoder:
             tokenizer,
             name=checkpoint.name,
             weights_hash=checkpoint.fingerprint,
-            tokenizer_hash=checkpoint.tokenizer_hash,
+            tokenizer_hash=checkpoint.tokenizer_hash or "",
         )
 
     # Tokens
@@ -118,7 +117,7 @@ class TorchDecoder:
 
     # Logits
 
-    @cached_property
+    @property
     def prefill_chunk(self) -> int:
         """Prompt tokens a forward, between two looks at the mailbox."""
         return _PREFILL_CHUNK.get(self._device.type, 512)
@@ -200,7 +199,7 @@ def _parameters(model: PreTrainedModel) -> set[str]:
 
 
 def _cache_argument(model: PreTrainedModel) -> str:
-    """transformers is renaming `past_key_values` to `cache`, one architecture after another."""
+    """The name is changing from `past_key_values` to `cache`, one architecture after another."""
     return "cache" if "cache" in _parameters(model) else "past_key_values"
 
 

@@ -1,0 +1,101 @@
+"""The prompt box, the sampler's controls and the buttons of the Inspector, as plain ipywidgets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as W  # noqa: N812 - short, as its own documentation writes it
+
+if TYPE_CHECKING:
+    from cartoolkit.requests import GenerateParams
+
+__all__ = ["Buttons", "SamplerControls"]
+
+_WIDE = {"description_width": "104px"}
+_KNOB = {"style": _WIDE, "layout": W.Layout(width="310px", margin="0 8px 0 0")}
+
+
+class SamplerControls(W.VBox):
+    """One control for each setting; `params()` reads them all.
+
+    Attributes:
+        temperature, top_k, top_p, seed: always visible.
+        min_p, repeat_penalty, max_tokens, stop, new_seed: behind "More settings".
+    """
+
+    def __init__(self, params: GenerateParams) -> None:
+        self._rest = params
+        self.temperature = W.FloatSlider(
+            params.temperature, min=0, max=2, step=0.05, description="temperature", readout_format=".2f",
+            tooltip="0 always takes the likeliest token; above 1 flattens the distribution.", **_KNOB,
+        )  # fmt: skip
+        self.top_k = W.IntSlider(
+            params.top_k, min=0, max=max(100, params.top_k), description="top-k",
+            tooltip="Keep the k likeliest tokens; 0 keeps all.", **_KNOB,
+        )  # fmt: skip
+        self.top_p = W.FloatSlider(
+            params.top_p, min=0.01, max=1, step=0.01, description="top-p", readout_format=".2f",
+            tooltip="Keep the likeliest tokens that together reach this; 1 keeps all.", **_KNOB,
+        )  # fmt: skip
+        self.min_p = W.FloatSlider(
+            params.min_p, min=0, max=1, step=0.01, description="min-p", readout_format=".2f",
+            tooltip="Drop tokens below this share of the likeliest one; 0 keeps all.", **_KNOB,
+        )  # fmt: skip
+        self.repeat_penalty = W.FloatSlider(
+            params.repeat_penalty, min=0.5, max=2, step=0.05, description="repeat penalty",
+            readout_format=".2f", tooltip="Above 1 makes tokens that have occurred less likely.", **_KNOB,
+        )  # fmt: skip
+        self.max_tokens = W.BoundedIntText(
+            params.max_tokens, min=1, max=1_000_000, description="max tokens", **_KNOB
+        )
+        self.stop = W.Text(
+            "\n".join(params.stop).replace("\n", "\\n"), description="stop string", placeholder="none",
+            continuous_update=False, tooltip="Text that ends the answer; write \\n for a new line.", **_KNOB,
+        )  # fmt: skip
+        self.seed = W.BoundedIntText(params.seed or 0, min=0, max=2**31 - 1, description="seed", **_KNOB)
+        self.new_seed = W.Checkbox(
+            value=params.seed is None, description="new seed for each run", indent=False,
+            layout=W.Layout(width="auto", margin="0 0 0 110px"),
+        )  # fmt: skip
+        more = W.VBox([self.min_p, self.repeat_penalty, self.max_tokens, self.stop, self.new_seed])
+        self.more = W.Accordion([more], titles=("More settings",), layout=W.Layout(width="318px"))
+        super().__init__([self.temperature, self.top_k, self.top_p, self.seed, self.more])
+
+    def params(self) -> dict[str, Any]:
+        """The settings as the controls stand, with those that have no control as they were given."""
+        settings = self._rest.model_dump()
+        for name in ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "max_tokens", "seed"):
+            settings[name] = getattr(self, name).value
+        settings["stop"] = [self.stop.value.replace("\\n", "\n")] if self.stop.value else []
+        return settings
+
+
+class Buttons(W.HBox):
+    """Generate before and after a run; Pause, Step and Stop while it runs."""
+
+    def __init__(self) -> None:
+        button = {"layout": W.Layout(width="auto", min_width="92px")}
+        self.generate = W.Button(
+            description="Generate", icon="play", button_style="primary", tooltip="Answer the prompt", **button
+        )
+        self.pause = W.Button(
+            description="Pause", icon="pause", tooltip="Stop before the next token, ready to go on", **button
+        )
+        self.step = W.Button(
+            description="Step", icon="step-forward", tooltip="Decode one token, then pause", **button
+        )
+        self.stop = W.Button(
+            description="Stop", icon="stop", tooltip="End the answer here and keep what there is", **button
+        )
+        super().__init__([self.generate, self.pause, self.step, self.stop])
+        self.show_state("finished")
+
+    def show_state(self, state: str) -> None:
+        """Show the buttons that make sense in a session's state."""
+        running = state in ("waiting", "prefilling", "running", "paused")
+        paused = state == "paused"
+        self.pause.description = "Resume" if paused else "Pause"
+        self.pause.icon = "play" if paused else "pause"
+        self.generate.layout.display = "none" if running else None
+        for button in (self.pause, self.step, self.stop):
+            button.layout.display = None if running else "none"

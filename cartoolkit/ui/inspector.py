@@ -1,0 +1,201 @@
+"""The Inspector: write a prompt, watch the model answer it, and look at every choice it made."""
+
+from __future__ import annotations
+
+import html
+import logging
+import secrets
+import threading
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as W  # noqa: N812 - short, as its own documentation writes it
+
+from cartoolkit.errors import CartoolkitError
+from cartoolkit.requests import make_request
+from cartoolkit.ui.controls import Buttons, SamplerControls
+from cartoolkit.ui.run_view import RunView
+from cartoolkit.ui.twin import Twin
+
+if TYPE_CHECKING:
+    from cartoolkit.engine import Engine, Result, Session
+    from cartoolkit.trace import ModelInfo, Trace
+
+__all__ = ["Inspector"]
+
+_log = logging.getLogger(__name__)
+_EXAMPLE = "Why is the sky blue? Answer in two sentences."
+
+
+class Inspector(W.VBox):
+    """A prompt box, the sampler's controls and a live view of the answer.
+
+    Attributes:
+        engine: what answers.
+        prompt: the text box.
+        controls: the sampler's controls; their values may be set and observed as with any ipywidget.
+        buttons: Generate, Pause, Step, Stop.
+        view: text, plot and candidates (`RunView`); `view.selected` and `view.threshold` may be set.
+    """
+
+    def __init__(self, engine: Engine, prompt: str = _EXAMPLE, **settings: Any) -> None:  # noqa: ANN401
+        """Build the widget; nothing is generated yet.
+
+        Args:
+            engine: a loaded engine.
+            prompt: what stands in the prompt box at first.
+            settings: first values of the controls, fields of `GenerateParams`. Without a `seed` the first
+                run uses 0, so that it can be repeated; `seed=None` takes a new one for each run.
+
+        Raises:
+            InvalidRequest: a setting is unknown or out of range.
+        """
+        request = make_request(prompt, **{"seed": 0, **settings})
+        self.engine = engine
+        self.prompt = W.Textarea(
+            prompt,
+            placeholder="Ask something",
+            layout=W.Layout(flex="1 1 320px", width="auto", height="132px"),
+        )
+        self.prompt.add_class("cartoolkit-prompt")
+        self.controls = SamplerControls(request.params)
+        self.buttons = Buttons()
+        self.view = RunView()
+        self._refusal = W.HTML(layout=W.Layout(display="none"))
+        self._request = request
+        self._session: Session | None = None
+        self._twin = Twin(self)
+        self._connect_buttons()
+        super().__init__(
+            [
+                W.HBox([W.HTML(_header(engine.info)), self.buttons], layout=_row("space-between")),
+                W.HBox([self.prompt, self.controls], layout=_row("flex-start")),
+                self._refusal,
+                self.view,
+            ],
+            layout=W.Layout(width="100%"),
+        )
+
+    # Running
+
+    @property
+    def session(self) -> Session | None:
+        """The session shown; ``await inspector.session`` waits for its end."""
+        return self._session
+
+    @property
+    def trace(self) -> Trace | None:
+        """The record of the run shown, also while it is growing; None before the first run."""
+        return self._session.trace if self._session else None
+
+    @property
+    def result(self) -> Result | None:
+        """The last answer, after waiting for its end; None before the first run."""
+        return self._session.result() if self._session else None
+
+    def start(self, prompt: str | None = None, *, paused: bool = False) -> Session:
+        """Do what the Generate button does.
+
+        Args:
+            prompt: put into the prompt box first; None takes what stands there.
+            paused: read the prompt, then wait for Step or Resume.
+
+        Raises:
+            InvalidRequest: the prompt or a control is out of range.
+            EngineBusy: another session is running on this engine.
+        """
+        if prompt is not None:
+            self.prompt.value = prompt
+        params = self.controls.params()
+        if self.controls.new_seed.value:
+            params["seed"] = self.controls.seed.value = secrets.randbits(31)
+        request = self._request.model_copy(update={"prompt": self.prompt.value, "messages": None})
+        self._refusal.layout.display = "none"
+        session = self.engine.start(request, paused=paused, quiet=True, **params)
+        self.show(session)
+        return session
+
+    def show(self, session: Session) -> None:
+        """Show a session that was started elsewhere, for instance by ``engine.start``."""
+        self._session = session
+        follower = threading.Thread(
+            target=self._follow, args=(session,), name="cartoolkit-inspector", daemon=True
+        )
+        self.view.show(session)
+        follower.start()
+
+    def _follow(self, session: Session) -> None:
+        """Keep the buttons true while the session runs, and the static twin when it has ended."""
+        changed = threading.Event()
+        unsubscribe = session.subscribe(changed.set)
+        state = ""
+        while self._session is session and not session.done:
+            if session.state != state:
+                state = session.state
+                self.buttons.show_state(state)
+            changed.wait(1)
+            changed.clear()
+        unsubscribe()
+        if self._session is session:
+            self.buttons.show_state(session.state)
+            self._twin.refresh()
+
+    # The buttons; their callbacks may come on any thread and must not raise into the kernel.
+
+    def _connect_buttons(self) -> None:
+        self.buttons.generate.on_click(lambda _: self._start_or_explain())
+        self.buttons.pause.on_click(lambda _: self._pause_or_resume())
+        self.buttons.step.on_click(lambda _: self._session and self._session.step())
+        self.buttons.stop.on_click(lambda _: self._session and self._session.stop())
+
+    def _start_or_explain(self) -> None:
+        try:
+            self.start()
+        except CartoolkitError as error:
+            self._explain(str(error), error.hint)
+        except Exception as error:  # noqa: BLE001 - shown in the widget instead of lost in the kernel
+            _log.exception("the Generate button failed")
+            self._explain(
+                f"{type(error).__name__}: {error}", "This is a fault of cartoolkit; please report it."
+            )
+
+    def _pause_or_resume(self) -> None:
+        if (session := self._session) is not None:
+            session.resume() if session.state == "paused" else session.pause()
+
+    def _explain(self, message: str, hint: str | None) -> None:
+        advice = f"<br>{html.escape(hint)}" if hint else ""
+        self._refusal.value = (
+            '<div role="alert" style="border-left:3px solid #b42318;padding:4px 10px;line-height:1.5">'
+            f"<b>{html.escape(message)}</b>{advice}</div>"
+        )
+        self._refusal.layout.display = None
+
+    # Showing it
+
+    def freeze(self) -> None:
+        """Replace the widget in the notebook by its static twin, which needs no kernel to be read."""
+        self._twin.freeze()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:  # noqa: ANN401
+        live = super()._repr_mimebundle_(**options) or {}
+        return {**live, **self._twin.bundle()}
+
+    def _ipython_display_(self) -> None:
+        self._twin.display()
+
+
+def _row(justify: str) -> W.Layout:
+    return W.Layout(
+        display="flex", flex_flow="row wrap", justify_content=justify, align_items="flex-start", width="100%"
+    )
+
+
+def _header(info: ModelInfo) -> str:
+    chip = (
+        "display:inline-block;font-family:var(--jp-code-font-family,monospace);font-size:12px;"
+        "border:1px solid var(--jp-border-color1,#bbb);border-radius:10px;padding:0 8px;margin-left:6px;"
+        "color:var(--jp-ui-font-color1,inherit);line-height:20px"
+    )
+    facts = [info.engine, f"{info.device} · {info.dtype}", f"{info.context_length:,} ctx"]
+    chips = "".join(f'<span style="{chip}">{html.escape(fact)}</span>' for fact in facts)
+    return f'<b style="font-size:14px">{html.escape(info.name)}</b>{chips}'

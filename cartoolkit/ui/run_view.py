@@ -1,0 +1,169 @@
+"""The live view of one run: text, plot and candidates. Its browser half is `widgets/src/run_view.ts`."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from cartoolkit.ui._protocol import (
+    PROTOCOL_VERSION,
+    Failure,
+    Finish,
+    Prefill,
+    RunInfo,
+    Update,
+    parse_message,
+    steps_block,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cartoolkit.engine import Session
+    from cartoolkit.trace import TraceHeader
+
+__all__ = ["RunView"]
+
+_STATIC = Path(__file__).parent / "static"
+# Between 33 and 50 ms: fluid to the eye, and far below what the notebook's channel can carry.
+_INTERVAL = 0.04
+_log = logging.getLogger(__name__)
+
+
+class RunView(anywidget.AnyWidget):
+    """Shows a session while it runs and afterwards; any number of views of it stay in step.
+
+    Attributes:
+        metric: what the text is coloured by: ``max_prob``, ``prob``, ``entropy`` or ``surprisal``.
+        threshold: raw max probability below which a token counts as doubtful.
+        selected: index of the step shown beside the text, or None.
+        snapshot: the finished run, kept with a saved notebook.
+    """
+
+    _esm = _STATIC / "index.js"
+    view = traitlets.Unicode("run").tag(sync=True)
+    metric = traitlets.Enum(["max_prob", "prob", "entropy", "surprisal"], "max_prob").tag(sync=True)
+    threshold = traitlets.Float(0.4, min=0, max=1).tag(sync=True)
+    selected = traitlets.Int(None, allow_none=True, min=0).tag(sync=True)
+    snapshot = traitlets.Dict(None, allow_none=True).tag(sync=True)
+
+    def __init__(self, session: Session | None = None, **traits: Any) -> None:  # noqa: ANN401
+        unknown = [name for name in traits if name not in self.trait_names()]
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no setting {unknown[0]!r}.")
+        super().__init__(**traits)
+        self._run = ""
+        self._seq = 0
+        self._sent = 0
+        self._session: Session | None = None
+        # The pump and a view that has just appeared may both want to send.
+        self._sending = threading.Lock()
+        self.on_msg(self._receive)
+        if session is not None:
+            self.show(session)
+
+    @property
+    def session(self) -> Session | None:
+        """What is shown."""
+        return self._session
+
+    def show(self, session: Session) -> None:
+        """Follow a session from its first token to its end."""
+        with self._sending:
+            self._session, self._run, self._sent = session, secrets.token_hex(4), 0
+        self.selected = None
+        self.snapshot = None
+        changed = threading.Event()
+        unsubscribe = session.subscribe(changed.set)
+        pump = threading.Thread(
+            target=self._pump, args=(session, changed, unsubscribe), name="cartoolkit-view", daemon=True
+        )
+        pump.start()
+
+    def _pump(self, session: Session, changed: threading.Event, unsubscribe: Callable[[], None]) -> None:
+        """Send what has changed, at most once an interval, until the session ends or is replaced."""
+        self._send_update(session, first=0, whole=True)
+        while self._session is session and not session.done:
+            changed.wait(1)
+            changed.clear()
+            self._send_update(session, first=self._sent)
+            time.sleep(_INTERVAL)
+        unsubscribe()
+        if self._session is session:
+            self._send_update(session, first=self._sent)
+            content, buffers = self._update(session, first=0, whole=True)
+            self.snapshot = {**content, "buffers": buffers}
+
+    def _send_update(self, session: Session, *, first: int, whole: bool = False) -> None:
+        with self._sending:
+            if self._session is not session:
+                return
+            content, buffers = self._update(session, first=first, whole=whole)
+            block = content.get("steps")
+            if block:
+                self._sent = max(self._sent, block["first"] + block["count"])
+            self.send(content, buffers)
+
+    def _receive(self, _widget: object, content: object, _buffers: object) -> None:
+        """Answer a view that has appeared or noticed a gap. Called by the front end, on any thread."""
+        try:
+            ready = parse_message(content)
+        except ValueError as error:
+            _log.warning("%s", error)
+            return
+        if (session := self._session) is not None:
+            known = ready.run == self._run
+            self._send_update(session, first=ready.steps if known else 0, whole=True)
+
+    def _update(self, session: Session, *, first: int, whole: bool) -> tuple[Update, list[Any]]:
+        """Everything from step `first` on; `whole` adds what never changes during a run."""
+        # Read the state before the steps: a session that has finished has all of them.
+        state, steps = session.state, session.steps[first:]
+        self._seq += 1
+        content = Update(type="update", v=PROTOCOL_VERSION, run=self._run, seq=self._seq, state=state)
+        buffers: list[Any] = []
+        if whole:
+            content["info"] = _info(session.header)
+            content["notices"] = [event.text for event in session.header.events]
+        if steps:
+            content["steps"], buffers = steps_block(steps, first)
+        if (progress := session.progress) is not None:
+            content["prefill"] = Prefill(done=progress.done, total=progress.total, reused=progress.reused)
+        if state == "finished":
+            content["finish"] = _finish(session)
+        if session.error is not None:
+            content["failure"] = Failure(
+                message=str(session.error), hint=getattr(session.error, "hint", None) or ""
+            )
+        return content, buffers
+
+
+def _info(header: TraceHeader) -> RunInfo:
+    params = {name: value for name, value in header.params.items() if name != "logit_bias"}
+    return RunInfo(
+        model=header.model.name,
+        engine=header.model.engine,
+        device=header.model.device,
+        dtype=header.model.dtype,
+        context_length=header.model.context_length,
+        prompt=header.prompt,
+        params=params,
+    )
+
+
+def _finish(session: Session) -> Finish:
+    trace = session.trace
+    return Finish(
+        stop_reason=trace.header.stop_reason,
+        stop_detail=trace.header.stop_detail,
+        completion_tokens=trace.completion_tokens,
+        ttft_ms=trace.ttft_ms,
+        tokens_per_second=trace.tokens_per_second,
+    )
