@@ -153,12 +153,13 @@ def _weight(tensor: ReaderTensor, config: dict[str, Any]) -> tuple[str, np.ndarr
     """The Llama name and float32 values [rows, columns] (or [n]) of one GGUF tensor."""
     from gguf.quants import dequantize
 
+    name = llama_name(tensor.name)
     values = dequantize(tensor.data, tensor.tensor_type)
     if ".attn_q." in tensor.name:
         values = unpermute(values, config["num_attention_heads"])
     elif ".attn_k." in tensor.name:
         values = unpermute(values, config["num_key_value_heads"])
-    return llama_name(tensor.name), values
+    return name, values
 
 
 def llama_name(name: str) -> str:

@@ -85,7 +85,7 @@ def _download(name: str, *, progress: bool) -> Checkpoint:
         # The one question that the library asks only once: file requests are repeated for 23 s.
         HfApi().model_info(name, timeout=ANSWER_SECONDS)
         read_config(Path(hf_hub_download(name, CONFIG_FILE)).parent)
-        wanted = _snapshot(name, dry_run=True)
+        wanted = _snapshot(name, dry_run=True, tqdm_class=_silent_bar())
         space = sum(file.file_size or 0 for file in wanted if file.will_download)
         target = Path(constants.HF_HUB_CACHE)
         cache.require_space(space, target)

@@ -35,7 +35,7 @@ ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you
              Got        bb
 """
 NO_PAGE = """\
-Could not fetch URL https://index.example/simple/tiny-model/: 404 Client Error: Not Found for url: x - skipping
+Could not fetch URL https://index.example/simple/tiny-model/: 404 Client Error: None for url: x - skipping
 ERROR: No matching distribution found for tiny-model==1.0
 """
 SERVER_DOWN = """\
