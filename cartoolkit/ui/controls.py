@@ -74,19 +74,10 @@ class Buttons(W.HBox):
     """Generate before and after a run; Pause, Step and Stop while it runs."""
 
     def __init__(self) -> None:
-        button = {"layout": W.Layout(width="auto", min_width="92px")}
-        self.generate = W.Button(
-            description="Generate", icon="play", button_style="primary", tooltip="Answer the prompt", **button
-        )
-        self.pause = W.Button(
-            description="Pause", icon="pause", tooltip="Stop before the next token, ready to go on", **button
-        )
-        self.step = W.Button(
-            description="Step", icon="step-forward", tooltip="Decode one token, then pause", **button
-        )
-        self.stop = W.Button(
-            description="Stop", icon="stop", tooltip="End the answer here and keep what there is", **button
-        )
+        self.generate = _button("Generate", "play", "Answer the prompt", button_style="primary")
+        self.pause = _button("Pause", "pause", "Stop before the next token, ready to go on")
+        self.step = _button("Step", "step-forward", "Decode one token, then pause")
+        self.stop = _button("Stop", "stop", "End the answer here and keep what there is")
         super().__init__([self.generate, self.pause, self.step, self.stop])
         self.show_state("finished")
 
@@ -99,3 +90,8 @@ class Buttons(W.HBox):
         self.generate.layout.display = "none" if running else None
         for button in (self.pause, self.step, self.stop):
             button.layout.display = None if running else "none"
+
+
+def _button(description: str, icon: str, tooltip: str, **more: str) -> W.Button:
+    layout = W.Layout(width="auto", min_width="92px")
+    return W.Button(description=description, icon=icon, tooltip=tooltip, layout=layout, **more)
