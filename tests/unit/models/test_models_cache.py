@@ -47,13 +47,13 @@ def test_exactly_enough_space_is_enough(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_disk_that_fills_up_is_explained(tmp_path, number):
-    with pytest.raises(NotEnoughSpace, match="filled up"), cache.disk_full_explained(tmp_path):
+    with pytest.raises(NotEnoughSpace, match="filled up"), cache.disk_errors_explained(tmp_path):
         raise OSError(number, "full")
 
 
 def test_other_os_errors_are_not_touched(tmp_path):
-    with pytest.raises(PermissionError), cache.disk_full_explained(tmp_path):
-        raise PermissionError(errno.EACCES, "no")
+    with pytest.raises(BlockingIOError), cache.disk_errors_explained(tmp_path):
+        raise BlockingIOError(errno.EAGAIN, "no")
 
 
 @pytest.mark.parametrize("reason", [ValueError, KeyboardInterrupt])
