@@ -108,7 +108,7 @@ def _draw_chosen(ax: Axes, trace: Trace) -> None:
     if other.size:
         prob = np.exp(trace.columns["logprob"][other].astype(np.float64))
         ax.vlines(other, prob, trace.columns["max_prob"][other], color=_RAW, linewidth=0.8, zorder=2)
-        ax.plot(other, prob, "_", color=_RAW, markersize=5, zorder=2, label="chosen, if another")
+        ax.plot(other, prob, "_", color=_RAW, markersize=5, zorder=2, label="chosen, if rank > 1")
 
 
 def _name_steps(ax: Axes, trace: Trace) -> None:

@@ -56,7 +56,7 @@ _CELL = (
     f"background:{_PAPER};border-top:1px solid {_LINE};padding:3px 6px;vertical-align:top;white-space:nowrap"
 )
 
-_PROMPT_INLINE, _PROMPT_MOST = 300, 20_000
+_PROMPT_INLINE, _PROMPT_MOST = 300, 12_000
 _NOTICES, _ROWS, _CANDIDATES, _LABEL = 20, 12, 5, 40
 
 

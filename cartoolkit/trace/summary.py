@@ -104,8 +104,10 @@ def _count(number: int, noun: str) -> str:
 
 def ending(header: TraceHeader) -> str:
     """Why there is no more text."""
-    sentence = _ENDINGS.get(header.stop_reason, f"ended by {clip(visible_line(header.stop_reason), 40)}")
-    return sentence.format(clip(visible_line(header.stop_detail or "the model"), 2 * _TEXT))
+    if header.stop_reason not in _ENDINGS:
+        return f"ended by {clip(visible_line(header.stop_reason), 40)}"
+    detail = clip(visible_line(header.stop_detail or "the model"), 2 * _TEXT)
+    return _ENDINGS[header.stop_reason].format(detail)
 
 
 def least_sure(trace: Trace, count: int) -> list[int]:

@@ -116,13 +116,19 @@ class Trace:
     @cached_property
     def _pending(self) -> list[bytes]:
         """Bytes of an unfinished character before each step, [n]."""
-        stream, pending = TextStream(), []
-        for token_id, flags in zip(self.columns["token_id"], self.columns["flags"], strict=True):
+        stream, pending, settled = TextStream(), [], b""
+        rows = zip(self.columns["token_id"], self.flag("special"), self.flag("kept"), strict=True)
+        for token_id, special, kept in rows:
+            # What follows tokens that were rolled back continues from the last kept one.
+            if kept and stream.pending != settled:
+                stream = TextStream()
+                stream.feed(settled)
             pending.append(stream.pending)
-            if flags & FLAGS["special"]:
+            if special:
                 stream.flush()
             else:
                 stream.feed(self.token_bytes[int(token_id)])
+            settled = stream.pending if kept else settled
         return pending
 
     @property
