@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,11 +143,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _bytes_there(folder: Path) -> int:
     """Bytes of the wheel so far; pip writes it to a temporary place first and then copies it."""
     sizes = [0]
-    for path in folder.rglob("*.whl"):
-        try:
-            sizes.append(path.stat().st_size)
-        except FileNotFoundError:  # pip moved it between the listing and the question
-            continue
+    for parent, _, names in os.walk(folder):  # unlike rglob, it bears that pip removes folders meanwhile
+        for name in names:
+            if name.endswith(".whl"):
+                with suppress(FileNotFoundError):
+                    sizes.append((Path(parent) / name).stat().st_size)
     return max(sizes)
 
 
