@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib import font_manager
 from matplotlib.ticker import MaxNLocator
 
-from cartoolkit.trace.glyphs import clip, probability, visible
+from cartoolkit.trace.glyphs import clip, probability, visible, visible_line
 from cartoolkit.trace.metrics import low_runs
 from cartoolkit.trace.text import token_label
 
@@ -78,7 +78,7 @@ def plot_confidence(trace: Trace, ax: Axes | None = None, *, threshold: float, w
 
 
 def _frame(ax: Axes, trace: Trace) -> None:
-    title = clip(visible(trace.header.model.name).replace("␣", " "), 40)
+    title = clip(visible_line(trace.header.model.name), 40)
     if not np.isnan(trace.perplexity):
         title += f", perplexity {trace.perplexity:.2f}"
     _plain(ax.set_title(_drawable(title), loc="left", fontsize=10))

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["bars", "clip", "nats", "printable", "probability", "visible"]
+__all__ = ["bars", "clip", "nats", "printable", "probability", "visible", "visible_line"]
 
 # Controls but tab and newline, marks that reorder or split the text around them, surrogates and
 # noncharacters. Joiners and variation selectors stay: emoji and several scripts need them.
@@ -47,6 +47,11 @@ def visible(text: str) -> str:
     """
     text = printable(text).translate(_SPACES)
     return "◌" + text if text and unicodedata.combining(text[0]) else text
+
+
+def visible_line(text: str) -> str:
+    """The text on one line: as `visible`, but spaces stay spaces."""
+    return visible(text).replace("␣", " ")
 
 
 def clip(text: str, limit: int) -> str:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cartoolkit.errors import InvalidRequest
-from cartoolkit.trace.glyphs import bars, clip, nats, printable, probability, visible
-from cartoolkit.trace.summary import ending, figures, least_sure, settings, visible_line, where
+from cartoolkit.trace.glyphs import bars, clip, nats, printable, probability, visible, visible_line
+from cartoolkit.trace.summary import ending, figures, least_sure, settings, where
 from cartoolkit.trace.text import token_label
 
 if TYPE_CHECKING:
@@ -215,8 +215,8 @@ class _Tokens:
         low = f"border-bottom:2px dotted {_LOW};" if self.max_prob[i] < self.threshold else ""
         # A newline has no width of its own to be coloured.
         stub = "padding-left:8px;" if "\n" in body and body.isspace() else ""
-        ink = _INK if self.kept[i] else _DIM
-        return f"{low}{stub}background:{_tint(self.doubt[i])};color:{ink}"
+        ink, tint = (_INK, _tint(self.doubt[i])) if self.kept[i] else (_DIM, _PAPER)
+        return f"{low}{stub}background:{tint};color:{ink}"
 
     def title(self, i: int) -> str:
         parts = [f"token {i} “{_clipped_label(self.trace, i)}”"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cartoolkit.trace.glyphs import clip, nats, visible
+from cartoolkit.trace.glyphs import clip, nats, visible, visible_line
 from cartoolkit.trace.metrics import low_runs, perplexity
 
 if TYPE_CHECKING:
@@ -44,11 +44,6 @@ def where(header: TraceHeader) -> list[str]:
     parts = [model.engine, " · ".join(p for p in (model.device, model.dtype) if p)]
     parts.append(f"{model.context_length} ctx" if model.context_length else "")
     return [clip(visible_line(part), _TEXT) for part in parts if part]
-
-
-def visible_line(text: str) -> str:
-    """The text on one line; spaces stay spaces."""
-    return visible(text).replace("␣", " ")
 
 
 def settings(header: TraceHeader) -> list[str]:
