@@ -36,7 +36,14 @@ const lab = {
   saved: [],
   model: null,
   mount(traits = {}) {
-    lab.model ??= fakeModel({ view: "run", metric: "max_prob", threshold: 0.4, selected: null, snapshot: null, ...traits });
+    lab.model ??= fakeModel({
+      view: "run",
+      metric: "max_prob",
+      threshold: 0.4,
+      selected: null,
+      snapshot: null,
+      ...traits,
+    });
     const el = document.createElement("div");
     document.getElementById("stage").append(el);
     return bundle.render({ model: lab.model, el });

@@ -127,14 +127,14 @@ export class SidePanel {
 /** The numbers of a step, each with its name. */
 function figures(step: Step): HTMLElement {
   const rows: [string, string, string][] = [
-    ["raw probability", format.prob(step.prob), "of this token, before the sampler"],
-    ["sampled from", format.prob(step.processedProb), "probability that it was drawn with"],
+    ["raw", format.prob(step.prob), "raw probability of this token, before the sampler"],
+    ["sampled", format.prob(step.processedProb), "probability that this token was drawn with"],
     ["rank", step.rank > 0 ? format.count(step.rank) : "–", "place in the raw distribution"],
     ["max", format.prob(step.maxProb), "raw probability of the likeliest token"],
-    ["margin", format.prob(step.margin), "raw probability of the likeliest less the second"],
-    ["id", String(step.tokenId), "number in the vocabulary"],
-    ["entropy", format.nats(step.entropy), "of the raw distribution, nats"],
-    ["surprisal", format.nats(-step.logprob), "of this token, raw, nats"],
+    ["margin", format.prob(step.margin), "raw probability of the likeliest less that of the second"],
+    ["id", String(step.tokenId), "the token's number in the vocabulary"],
+    ["entropy", `${format.nats(step.entropy)} nats`, "of the raw distribution"],
+    ["surprisal", `${format.nats(-step.logprob)} nats`, "of this token, raw"],
     ["elapsed", format.seconds(step.elapsed), "from the request to this token"],
   ];
   const list = h("dl", { class: "figures" });
@@ -162,7 +162,7 @@ function candidateTable(
   const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, step)));
   body.append(othersRow(others, step, full));
   const head = h("thead", {}, headRow());
-  const columns = ["rank", "name", "bars", "number", "number", "fate"].map((name) =>
+  const columns = ["rank", "name", "bars", "raw", "processed", "fate"].map((name) =>
     h("col", { class: name }),
   );
   return h("div", { class: "table" }, h("table", {}, h("colgroup", {}, ...columns), head, body));
@@ -170,16 +170,14 @@ function candidateTable(
 
 function headRow(): HTMLElement {
   const th = (text: string, name: string) => h("th", { scope: "col", class: name }, text);
-  const bars = th("", "bars");
-  bars.append(h("span", { class: "key raw" }, "raw"), h("span", { class: "key processed" }, "sampled from"));
   return h(
     "tr",
     {},
     th("", "rank"),
     th("candidate", "name"),
-    bars,
-    th("raw", "number"),
-    th("sampled", "number"),
+    th("", "bars"),
+    th("raw", "number key raw"),
+    th("sampled", "number key processed"),
     th("", "fate"),
   );
 }

@@ -25,7 +25,7 @@ export function plural(value: number, noun: string): string {
 }
 
 export function seconds(value: number): string {
-  return Number.isFinite(value) ? `${value.toFixed(2)} s` : NONE;
+  return Number.isFinite(value) ? `${value.toFixed(value < 100 ? 2 : 0)} s` : NONE;
 }
 
 export function speed(tokensPerSecond: number): string {

@@ -26,7 +26,7 @@ export class Legend {
       h("label", {}, "colour by", this.#select),
       h("span", { class: "scale" }, this.#sure, h("span", { class: "ramp" }), this.#unsure),
       this.#low,
-      h("span", { class: "mark alternative" }, "not its first choice"),
+      h("span", { class: "mark alternative" }, "not first choice"),
     );
   }
 
@@ -34,6 +34,6 @@ export class Legend {
     if (this.#select.value !== metric) this.#select.value = metric;
     setText(this.#sure, `sure ${METRICS[metric].sure}`);
     setText(this.#unsure, `${METRICS[metric].unsure} unsure`);
-    setText(this.#low, `max below ${threshold.toFixed(2)}`);
+    setText(this.#low, `below ${threshold.toFixed(2)}`);
   }
 }

@@ -1,6 +1,6 @@
 /** The raw max probability of every token, on the token axis, with the threshold as a line that is dragged. */
 
-import { h, setAttributes, setText, svg } from "./dom";
+import { h, setAttributes, svg } from "./dom";
 import { lowRuns } from "./metrics";
 import {
   curvePath,
@@ -166,8 +166,8 @@ export class Plot {
     setAttributes(this.#curve, { d: curvePath(values, scale), class: step < 1 ? "curve dense" : "curve" });
     // Where points would touch one another the curve alone is clearer; the low ones are always marked.
     setAttributes(this.#dots, { d: step < DOTS_FROM ? "" : dotsPath(values, scale, (v) => v >= threshold) });
-    const size = step < DOTS_FROM ? Math.max(1.6, step) : 5.5;
-    setAttributes(this.#lowDots, { d: dotsPath(values, scale, (v) => v < threshold), "stroke-width": size });
+    setAttributes(this.#lowDots, { d: dotsPath(values, scale, (v) => v < threshold) });
+    this.#lowDots.style.strokeWidth = step < DOTS_FROM ? `${Math.max(2, step)}px` : "";
     this.#drawSelection();
     this.#line.draw(width);
   }
@@ -188,7 +188,7 @@ export class Plot {
       ),
     );
     const columns = ticks(this.#scale).map((index) =>
-      svg("text", { x: xOf(index, this.#scale), y: bottom + 15, "text-anchor": "middle" }, String(index)),
+      svg("text", { x: xOf(index, this.#scale), y: bottom + 15, class: "tick" }, String(index)),
     );
     const unit = svg("text", { x: right + 8, y: bottom + 15, class: "unit" }, "token");
     this.#axis.replaceChildren(...rows, ...columns, unit);
@@ -208,12 +208,14 @@ export class Plot {
       const y = yOf(value, this.#scale.frame);
       this.#selection.append(svg("circle", { cx: x, cy: y, r: 4.5, class: low ? "low" : "" }));
     }
-    const label = svg("text", { "text-anchor": "middle", y: bottom + 15 });
-    setText(label, String(index));
+    const label = svg("text", { y: bottom + 15, class: "tick" }, String(index));
     const half = 5 + 3.5 * String(index).length;
     const at = Math.min(right - half, Math.max(left + half, x));
     setAttributes(label, { x: at });
-    const plate = svg("rect", { x: at - half, y: bottom + 4, width: 2 * half, height: 15, rx: 3 });
-    this.#selection.append(plate, label);
+    this.#selection.append(label);
+    for (const tick of this.#axis.querySelectorAll(".tick"))
+      setAttributes(tick, {
+        visibility: Math.abs(Number(tick.getAttribute("x")) - at) < 2 * half + 6 ? "hidden" : null,
+      });
   }
 }

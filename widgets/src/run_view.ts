@@ -20,6 +20,9 @@ import { Tooltip } from "./tooltip";
 const WRITE_DELAY = 120;
 /** The same gap is reported again after this many milliseconds. */
 const ASK_AGAIN = 500;
+/** After a flush the page has this many times its duration for itself. */
+const REST = 2;
+const FRAME = 16;
 
 class RunView {
   readonly host = h("div", { class: "cartoolkit-run", "data-lm-suppress-shortcuts": "true" });
@@ -30,6 +33,8 @@ class RunView {
   #threshold = 0.4;
   #selected: number | null = null;
   #frame = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #flushed = { end: 0, cost: 0 };
   #reset = false;
   #reflagged: number[] = [];
   #asked = { what: "", when: Number.NEGATIVE_INFINITY };
@@ -73,7 +78,7 @@ class RunView {
     );
     this.#panel = new SidePanel(() => this.#choose(null), signal);
     this.#assemble();
-    signal.addEventListener("abort", () => cancelAnimationFrame(this.#frame), { once: true });
+    signal.addEventListener("abort", () => this.#stop(), { once: true });
   }
 
   /** Show what is there, then listen, then say what one has. */
@@ -88,6 +93,11 @@ class RunView {
       onTrait(this.#model, name, () => this.#traitChanged(), signal);
     followTheme(this.host, (dark) => this.#card.parentElement?.classList.toggle("dark", dark), signal);
     send(this.#model, ready(this.#store.run, this.#store.count));
+  }
+
+  #stop(): void {
+    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#timer);
   }
 
   #assemble(): void {
@@ -135,12 +145,27 @@ class RunView {
     send(this.#model, ready(this.#store.run, this.#store.count));
   }
 
+  /** One flush a frame; where one takes long, as with thousands of tokens in one paragraph, fewer. */
   #schedule(): void {
-    if (this.#frame === 0) this.#frame = requestAnimationFrame(() => this.#flush());
+    if (this.#frame !== 0 || this.#timer !== undefined) return;
+    const rest = this.#flushed.end + REST * this.#flushed.cost - performance.now();
+    const request = () => {
+      this.#timer = undefined;
+      this.#frame = requestAnimationFrame(() => this.#flush());
+    };
+    if (rest > FRAME) this.#timer = setTimeout(request, rest);
+    else request();
   }
 
   #flush(): void {
     this.#frame = 0;
+    const start = performance.now();
+    this.#show();
+    const end = performance.now();
+    this.#flushed = { end, cost: end - start };
+  }
+
+  #show(): void {
     const store = this.#store;
     if (this.#reset) this.#tokens.clear();
     this.#reset = false;
@@ -150,6 +175,7 @@ class RunView {
     this.#notices.update(store);
     this.#status.update(store);
     this.#card.dataset["phase"] = phaseOf(store);
+    this.#card.toggleAttribute("data-bare", store.count > 0 && !store.inspected);
     this.#plot.setData(store.numbers.max_prob.values, store.live);
     this.#showThreshold();
     this.#showSelected();

@@ -116,6 +116,11 @@ export class RunStore {
     return this.run !== null && this.finish === null && this.failure === null && this.state !== "finished";
   }
 
+  /** Whether the first token came with its distribution (`inspect`). */
+  get inspected(): boolean {
+    return !Number.isNaN(this.numbers.max_prob.at(0));
+  }
+
   text(i: number): string {
     return this.#texts[i] ?? "";
   }

@@ -63,7 +63,7 @@ const CARD = `
 .notices { margin: 0; padding: 6px 12px 6px 28px; background: var(--noted-bg); border-bottom: 1px solid var(--line); font-size: 12.5px; }
 .failure { display: grid; gap: 2px; padding: 10px 12px; background: var(--failed-bg); border-bottom: 1px solid var(--line); border-left: 4px solid var(--removed); overflow-wrap: anywhere; }
 .failure b { font-weight: 600; }
-.columns { display: grid; grid-template-columns: minmax(0, 1fr) 384px; }
+.columns { display: grid; grid-template-columns: minmax(0, 1fr) 392px; }
 .main { display: flex; flex-direction: column; min-width: 0; padding: 10px 12px 6px; border-right: 1px solid var(--line); }
 .footer { display: flex; flex-wrap: wrap; gap: 2px 18px; padding: 7px 12px; border-top: 1px solid var(--line); color: var(--dim); font-size: 12px; }
 .footer b { color: var(--fg); font: 12px var(--mono); }
@@ -73,7 +73,9 @@ const CARD = `
 .card[data-phase="empty"] .columns { grid-template-columns: minmax(0, 1fr); }
 .card[data-phase="empty"] .main { border: 0; padding: 28px 16px; }
 .card[data-phase="empty"] .meta { justify-content: center; }
-.card[data-phase="empty"] .status { margin: 0; font-size: 13.5px; text-align: center; }
+.card[data-phase="empty"] .status { justify-content: center; font-size: 13.5px; text-align: center; }
+.card[data-phase="prefilling"] .footer > :nth-child(-n + 3) { display: none; }
+.card[data-bare] :is(.plot, .legend, .footer > :nth-child(-n + 3)) { display: none; }
 @container (max-width: 859px) {
   .columns { grid-template-columns: minmax(0, 1fr); }
   .main { border-right: 0; border-bottom: 1px solid var(--line); }
@@ -87,7 +89,7 @@ const META = `
 .legend label { display: inline-flex; gap: 6px; align-items: center; }
 .legend select {
   font: 600 12px var(--sans); color: var(--fg); background: var(--bg); border: 1px solid var(--line);
-  border-radius: 4px; padding: 2px 4px; max-width: 100%; text-overflow: ellipsis;
+  border-radius: 4px; padding: 2px 4px; width: 190px; max-width: 100%; text-overflow: ellipsis;
 }
 .scale { display: inline-flex; gap: 6px; align-items: center; white-space: nowrap; }
 .ramp {
@@ -97,7 +99,7 @@ const META = `
 .mark { white-space: nowrap; padding-bottom: 1px; }
 .mark.low { border-bottom: 2px dotted var(--low); }
 .mark.alternative { border-bottom: 1.5px solid var(--fg); }
-.status { display: flex; gap: 8px; align-items: center; margin-left: auto; font-variant-numeric: tabular-nums; }
+.status { display: flex; flex: 1 0 100%; gap: 8px; align-items: center; justify-content: flex-end; min-height: 20px; font-variant-numeric: tabular-nums; }
 .status[data-phase="failed"] { color: var(--removed); }
 .progress { flex: none; width: 96px; height: 6px; border-radius: 3px; background: var(--line); overflow: hidden; forced-color-adjust: none; }
 .progress i { display: block; height: 100%; background: var(--processed); }
@@ -107,14 +109,15 @@ const TOKENS = `
 .tokens {
   position: relative; margin: 4px -4px 0; padding: 2px 4px; min-height: 60px; max-height: 420px; overflow: hidden auto;
   font-size: 15px; line-height: 1.87; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4;
-  unicode-bidi: plaintext; cursor: text; scrollbar-width: thin; overscroll-behavior: auto;
+  cursor: text; scrollbar-width: thin; overscroll-behavior: auto;
 }
+.paragraph { unicode-bidi: plaintext; }
 .token {
   cursor: pointer; padding: 2px 0 1px; border-radius: 2px; border-bottom: 2px solid transparent;
   background-color: rgb(var(--doubt) / calc(var(--d, 0) * var(--doubt-full)));
 }
 .token.low { border-bottom: 2px dotted var(--low); }
-.token.alternative { text-decoration: underline solid 1.5px; text-underline-offset: 3px; text-decoration-skip-ink: none; }
+.token.alternative { text-decoration: underline solid 1.3px; text-underline-offset: 2.5px; text-decoration-skip-ink: none; }
 .token.dropped { text-decoration: line-through; opacity: .65; }
 .token.forced { box-shadow: inset 0 0 0 1px var(--dim); }
 .token.isolated { unicode-bidi: isolate; }
@@ -130,7 +133,8 @@ const TOKENS = `
 .token.boxed.low { border-bottom: 2px dotted var(--low); }
 .token.boxed.cut { text-decoration: line-through; }
 .sign::before { content: attr(data-sign); }
-.sign { user-select: none; }
+.sign { color: var(--fg); user-select: none; }
+.sign.break { font-size: 13px; }
 .unseen { font-size: 0; }
 `;
 
@@ -141,13 +145,14 @@ const PLOT = `
 .canvas { position: relative; flex: 1 1 160px; min-height: 160px; max-height: 260px; }
 .canvas svg { position: absolute; inset: 0; display: block; overflow: visible; touch-action: pan-y; cursor: crosshair; user-select: none; }
 svg text { fill: var(--dim); font: 10.5px var(--mono); }
+svg .tick { text-anchor: middle; }
 svg .unit { font-family: var(--sans); }
 .grid line { stroke: var(--line); stroke-width: 1; shape-rendering: crispEdges; }
 .shade { fill: rgb(var(--doubt) / .17); }
 .curve { fill: none; stroke: var(--processed); stroke-width: 1.5; stroke-linejoin: round; }
 .curve.dense { stroke-width: 1; }
 .dots { fill: none; stroke: var(--processed); stroke-width: 4; stroke-linecap: round; }
-.dots.low { stroke: var(--low); }
+.dots.low { stroke: var(--low); stroke-width: 5.5; }
 .hover-line { stroke: var(--dim); stroke-width: 1; pointer-events: none; }
 .hover-dot { fill: var(--bg); stroke: var(--fg); stroke-width: 1.5; pointer-events: none; }
 .selection { pointer-events: none; }
@@ -155,7 +160,6 @@ svg .unit { font-family: var(--sans); }
 .selection.firm line { stroke-dasharray: none; }
 .selection circle { fill: var(--processed); stroke: var(--bg); stroke-width: 1.5; }
 .selection circle.low { fill: var(--low); }
-.selection rect { fill: var(--bg); }
 .selection text { fill: var(--accent); font-weight: 700; }
 .threshold { cursor: ns-resize; outline: none; touch-action: none; }
 .threshold .line { stroke: var(--removed); stroke-width: 1.5; stroke-dasharray: 5 3; }
@@ -168,7 +172,8 @@ svg .unit { font-family: var(--sans); }
 `;
 
 const SIDE = `
-.side { padding: 10px 12px; background: var(--soft); min-width: 0; }
+/* The height of a full panel, so that the page rests when one comes or goes. */
+.side { min-height: 438px; padding: 10px 12px; background: var(--soft); min-width: 0; }
 .quiet { color: var(--dim); margin: 4px 0; max-width: 44em; }
 .side-title { display: flex; flex-wrap: nowrap; gap: 8px; align-items: center; min-width: 0; height: 22px; white-space: nowrap; }
 .label {
@@ -181,12 +186,12 @@ const SIDE = `
 .link { font: 12px var(--sans); color: var(--accent); background: none; border: 0; padding: 1px 3px; border-radius: 3px; cursor: pointer; }
 .link:hover { text-decoration: underline; }
 :is(.link, select):focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
-.figures { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 1px 14px; margin: 7px 0 8px; font-size: 12px; color: var(--dim); }
+.figures { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1.12fr) minmax(0, .88fr); gap: 1px 16px; margin: 7px 0 8px; max-width: 480px; font-size: 12px; color: var(--dim); }
 .figures div { display: flex; justify-content: space-between; gap: 6px; white-space: nowrap; }
 .figures dd { margin: 0; color: var(--fg); font: 12px/1.5 var(--mono); }
 table { border-collapse: collapse; width: 100%; table-layout: fixed; font-size: 12px; }
-.table { min-height: 276px; }
-col.rank { width: 22px; } col.name { width: 31%; } col.number { width: 50px; } col.fate { width: 54px; }
+.table { min-height: 252px; }
+col.rank { width: 22px; } col.name { width: 30%; } col.raw { width: 44px; } col.processed { width: 66px; } col.fate { width: 52px; }
 tr { height: 21px; }
 th, td { padding: 0 4px; vertical-align: middle; text-align: left; white-space: nowrap; overflow: hidden; line-height: 18px; background: none; border: 0; }
 th { font-weight: 500; color: var(--dim); font-size: 11.5px; }
@@ -197,9 +202,8 @@ td.name .label { display: inline-block; max-width: 100%; vertical-align: middle;
 td.bars i { display: block; height: 6px; border-radius: 1px; forced-color-adjust: none; }
 td.bars i.raw { background: var(--raw); margin-bottom: 2px; }
 td.bars i.processed { background: var(--processed); }
-.key::before { content: ""; display: inline-block; width: 8px; height: 6px; margin-right: 4px; border-radius: 1px; vertical-align: 1px; background: var(--raw); forced-color-adjust: none; }
-.key.processed::before { background: var(--processed); }
-.key + .key { margin-left: 8px; }
+th.key::before { content: ""; display: inline-block; width: 8px; height: 6px; margin-right: 4px; border-radius: 1px; vertical-align: 1px; background: var(--raw); forced-color-adjust: none; }
+th.key.processed::before { background: var(--processed); }
 tr.chosen td { background: var(--chosen-bg); }
 tr.chosen td.fate { font-weight: 600; }
 tr:is(.removed, .others) td { color: var(--dim); }
@@ -209,11 +213,11 @@ tr.removed .label { color: var(--dim); text-decoration: line-through; text-decor
 .draw-bar { position: relative; height: 18px; margin-top: 8px; border-radius: 3px; box-shadow: 0 0 0 1px var(--line); background: var(--bg); forced-color-adjust: none; }
 .segment {
   position: absolute; top: 0; bottom: 0; font: 10.5px/18px var(--mono); padding: 0 4px; overflow: hidden; white-space: pre; text-overflow: ellipsis;
-  background: color-mix(in srgb, var(--raw) 38%, var(--bg)); color: var(--fg); border-right: 1px solid var(--bg); text-align: center;
+  background: color-mix(in srgb, var(--raw) 38%, var(--bg)); color: var(--fg); border-right: 1px solid var(--bg);
 }
 .segment.chosen { background: var(--processed); color: var(--on-accent); }
 .segment.others { background: repeating-linear-gradient(135deg, var(--line) 0 3px, var(--bg) 3px 6px); }
-.tick { position: absolute; top: -4px; bottom: -4px; width: 3px; margin-left: -1.5px; background: var(--fg); border-radius: 2px; box-shadow: 0 0 0 1px var(--bg); }
+.tick { position: absolute; top: -4px; bottom: -4px; width: 2px; margin-left: -1px; background: var(--fg); box-shadow: 0 0 0 1px var(--bg); }
 .draw-ends { display: flex; justify-content: space-between; gap: 8px; margin-top: 6px; color: var(--dim); font-size: 11.5px; font-variant-numeric: tabular-nums; text-align: center; }
 `;
 
@@ -229,6 +233,7 @@ const REST = `
 @media (forced-colors: active) {
   .view, .view.dark { --processed: Highlight; --raw: GrayText; --accent: Highlight; --low: CanvasText; --removed: CanvasText; --line: CanvasText; --bg: Canvas; --fg: CanvasText; --dim: CanvasText; --on-accent: HighlightText; }
   .segment { border: 1px solid CanvasText; }
+  .token { border-bottom-color: Canvas; }
   .token.low { border-bottom-color: CanvasText; }
   tr.chosen { outline: 2px solid Highlight; outline-offset: -2px; }
 }

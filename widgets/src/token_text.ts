@@ -19,6 +19,9 @@ export interface Piece {
   sign: string;
 }
 
+/** The sign of a line break. */
+export const BREAK = "⏎";
+
 const PARTS = /^([ \t]*)([\s\S]*?)((?:\r?\n|\r)*)$/;
 // Joiners (U+200C, U+200D) stay unmarked: words and emoji are made with them.
 const HIDDEN = /\r?\n|(?!\t)[\p{Zl}\p{Zp}\p{Cc}\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu;
@@ -28,7 +31,7 @@ export function layout(text: string): Layout {
   const [, lead = "", middle = "", tail = ""] = PARTS.exec(text) ?? [];
   if (middle === "" && tail === "") return { lead: "", body: pieces(lead), tail: "" };
   const breaks = tail.match(/\r?\n|\r/g) ?? [];
-  return { lead, body: [...pieces(middle), ...breaks.map(() => ({ text: "", sign: "⏎" }))], tail };
+  return { lead, body: [...pieces(middle), ...breaks.map(() => ({ text: "", sign: BREAK }))], tail };
 }
 
 function pieces(text: string): Piece[] {
@@ -36,7 +39,7 @@ function pieces(text: string): Piece[] {
   let end = 0;
   for (const match of text.matchAll(HIDDEN)) {
     if (match.index > end) found.push({ text: text.slice(end, match.index), sign: "" });
-    found.push({ text: match[0], sign: /[\r\n]/.test(match[0]) ? "⏎" : codePoint(match[0]) });
+    found.push({ text: match[0], sign: /[\r\n]/.test(match[0]) ? BREAK : codePoint(match[0]) });
     end = match.index + match[0].length;
   }
   if (end < text.length) found.push({ text: text.slice(end), sign: "" });

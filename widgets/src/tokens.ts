@@ -1,29 +1,15 @@
 /** The text as prose: one span a token, appended as tokens arrive and never rebuilt. */
 
 import { h } from "./dom";
-import * as format from "./format";
 import { doubt, type Metric } from "./metrics";
 import { selectionIn } from "./selection";
 import type { RunStore, Step } from "./store";
-import { boxKind, layout, type Piece, turnsDirection } from "./token_text";
+import { describe, makeSpan, nearestOnNextLine } from "./token_span";
+import { layout } from "./token_text";
 
 export interface TokensEvents {
   onSelect(index: number | null): void;
   onHover(index: number | null, anchor: Element | null): void;
-}
-
-/** What a screen reader says of a token. */
-export function describe(step: Step, threshold: number): string {
-  const words = [
-    `token ${step.index} "${step.text === "" ? step.label : step.text.trim() || format.visible(step.text)}"`,
-  ];
-  if (Number.isFinite(step.prob)) words.push(`probability ${format.prob(step.prob)}`, `rank ${step.rank}`);
-  if (step.maxProb < threshold) words.push("below threshold");
-  if (step.special) words.push("control token");
-  if (step.incomplete) words.push("part of a character");
-  if (step.forced) words.push("put there, not drawn");
-  if (!step.kept) words.push("rolled back");
-  return words.join(", ");
 }
 
 export class TokenText {
@@ -36,6 +22,7 @@ export class TokenText {
   #selected: number | null = null;
   #marked: number | null = null;
   #hovered: number | null = null;
+  #paragraph: HTMLElement | null = null;
   #tabStop = 0;
   #atEnd = true;
 
@@ -57,7 +44,8 @@ export class TokenText {
     on("click", (event) => this.#click(event));
     on("keydown", (event) => this.#key(event));
     on("copy", (event) => this.#copy(event));
-    on("focusin", (event) => this.#setTabStop(this.#indexOf(event.target)));
+    on("focusin", (event) => this.#focused(event.target));
+    on("focusout", () => this.#events.onHover(null, null));
     on("pointerover", (event) => this.#hover(event.target));
     on("pointerleave", () => this.#events.onHover(null, null));
     on("scroll", () => {
@@ -70,6 +58,7 @@ export class TokenText {
     this.#selected = null;
     this.#marked = null;
     this.#hovered = null;
+    this.#paragraph = null;
     this.#tabStop = 0;
     this.#atEnd = true;
     this.node.replaceChildren();
@@ -78,13 +67,22 @@ export class TokenText {
   /** Add the steps that the store has and the page has not. */
   append(): void {
     const fragment = document.createDocumentFragment();
+    let paragraph = this.#paragraph;
     for (let i = this.#spans.length; i < this.#store.count; i++) {
       const step = this.#store.step(i);
       const { lead, body, tail } = layout(step.text);
-      const span = this.#makeSpan(step, body);
-      fragment.append(lead, span, tail);
+      const span = makeSpan(step, body, this.#threshold);
+      if (paragraph === null) {
+        paragraph = h("div", { class: "paragraph", role: "presentation" });
+        fragment.append(paragraph);
+      }
+      paragraph.append(lead, span, tail);
+      this.#colour(span, step);
       this.#spans.push(span);
+      // A block of its own for each paragraph: only the last is laid out again when a token arrives.
+      if (tail !== "") paragraph = null;
     }
+    this.#paragraph = paragraph;
     this.node.append(fragment);
     this.#spans[this.#tabStop]?.setAttribute("tabindex", "0");
   }
@@ -153,31 +151,6 @@ export class TokenText {
     return span;
   }
 
-  #makeSpan(step: Step, body: Piece[]): HTMLElement {
-    const span = h("span", {
-      class: "token",
-      "data-testid": "token",
-      "data-index": step.index,
-      role: "option",
-      tabindex: -1,
-      "aria-selected": "false",
-      "aria-label": describe(step, this.#threshold),
-    });
-    const box = boxKind(step);
-    if (box !== null) {
-      span.classList.add("boxed", box);
-      span.dataset["sign"] = format.visible(step.label);
-    }
-    for (const piece of body) span.append(...pieceNodes(piece));
-    if (turnsDirection(step.text)) span.classList.add("isolated");
-    if (step.rank > 1) span.classList.add("alternative");
-    if (step.maxProb < this.#threshold) span.classList.add("low");
-    if (step.forced) span.classList.add("forced");
-    if (!step.kept) span.classList.add("dropped");
-    this.#colour(span, step);
-    return span;
-  }
-
   #colour(span: HTMLElement, step: Step): void {
     span.style.setProperty("--d", doubt(this.#metric, step).toFixed(3));
   }
@@ -190,6 +163,11 @@ export class TokenText {
   #hover(target: EventTarget | null): void {
     const index = this.#indexOf(target);
     this.#events.onHover(index, index === null ? null : (this.#spans[index] ?? null));
+  }
+
+  #focused(target: EventTarget | null): void {
+    this.#setTabStop(this.#indexOf(target));
+    if (target instanceof Element && target.matches(":focus-visible")) this.#hover(target);
   }
 
   #click(event: MouseEvent): void {
@@ -224,9 +202,9 @@ export class TokenText {
       case "ArrowRight":
         return focus(index + 1);
       case "ArrowUp":
-        return focus(this.#onNextLine(index, -1));
+        return focus(nearestOnNextLine(this.#spans, index, -1));
       case "ArrowDown":
-        return focus(this.#onNextLine(index, 1));
+        return focus(nearestOnNextLine(this.#spans, index, 1));
       case "Home":
         return focus(0);
       case "End":
@@ -239,24 +217,6 @@ export class TokenText {
   #focus(index: number): void {
     this.#reveal(index);
     this.#spans[index]?.focus({ preventScroll: true });
-  }
-
-  /** The token nearest to this one on the line before (-1) or after (1); itself if there is none. */
-  #onNextLine(index: number, direction: -1 | 1): number {
-    const box = (i: number) => this.#spans[i]?.getBoundingClientRect();
-    const from = box(index);
-    if (from === undefined) return index;
-    let line: number | null = null;
-    let best = { index, distance: Number.POSITIVE_INFINITY };
-    for (let i = index + direction; i >= 0 && i < this.#spans.length; i += direction) {
-      const to = box(i);
-      if (to === undefined || Math.abs(to.bottom - from.bottom) < from.height / 2) continue;
-      if (line !== null && Math.abs(to.bottom - line) > from.height / 2) break;
-      line = to.bottom;
-      const distance = Math.abs(to.left + to.width / 2 - (from.left + from.width / 2));
-      if (distance < best.distance) best = { index: i, distance };
-    }
-    return best.index;
   }
 
   #setTabStop(index: number | null): void {
@@ -283,12 +243,4 @@ export class TokenText {
     event.clipboardData.setData("text/plain", range.toString());
     event.preventDefault();
   }
-}
-
-function pieceNodes({ text, sign }: Piece): Node[] {
-  if (sign === "") return [document.createTextNode(text)];
-  const mark = h("i", { class: "sign", "data-sign": sign, "aria-hidden": "true" });
-  if (text === "") return [mark];
-  // A hidden character keeps its place in the text (and in a copy) but takes no room of its own.
-  return [mark, /[\r\n]/.test(text) ? document.createTextNode(text) : h("span", { class: "unseen" }, text)];
 }

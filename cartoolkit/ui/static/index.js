@@ -41,7 +41,7 @@ function plural(value, noun) {
   return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 function seconds(value) {
-  return Number.isFinite(value) ? `${value.toFixed(2)} s` : NONE;
+  return Number.isFinite(value) ? `${value.toFixed(value < 100 ? 2 : 0)} s` : NONE;
 }
 function speed(tokensPerSecond2) {
   return `${tokensPerSecond2.toFixed(tokensPerSecond2 < 100 ? 1 : 0)} tok/s`;
@@ -211,14 +211,14 @@ var SidePanel = class {
 };
 function figures(step) {
   const rows = [
-    ["raw probability", prob(step.prob), "of this token, before the sampler"],
-    ["sampled from", prob(step.processedProb), "probability that it was drawn with"],
+    ["raw", prob(step.prob), "raw probability of this token, before the sampler"],
+    ["sampled", prob(step.processedProb), "probability that this token was drawn with"],
     ["rank", step.rank > 0 ? count(step.rank) : "–", "place in the raw distribution"],
     ["max", prob(step.maxProb), "raw probability of the likeliest token"],
-    ["margin", prob(step.margin), "raw probability of the likeliest less the second"],
-    ["id", String(step.tokenId), "number in the vocabulary"],
-    ["entropy", nats(step.entropy), "of the raw distribution, nats"],
-    ["surprisal", nats(-step.logprob), "of this token, raw, nats"],
+    ["margin", prob(step.margin), "raw probability of the likeliest less that of the second"],
+    ["id", String(step.tokenId), "the token's number in the vocabulary"],
+    ["entropy", `${nats(step.entropy)} nats`, "of the raw distribution"],
+    ["surprisal", `${nats(-step.logprob)} nats`, "of this token, raw"],
     ["elapsed", seconds(step.elapsed), "from the request to this token"]
   ];
   const list = h("dl", { class: "figures" });
@@ -239,23 +239,21 @@ function candidateTable(rows, all, step, others) {
   const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, step)));
   body.append(othersRow(others, step, full));
   const head = h("thead", {}, headRow());
-  const columns = ["rank", "name", "bars", "number", "number", "fate"].map(
+  const columns = ["rank", "name", "bars", "raw", "processed", "fate"].map(
     (name) => h("col", { class: name })
   );
   return h("div", { class: "table" }, h("table", {}, h("colgroup", {}, ...columns), head, body));
 }
 function headRow() {
   const th = (text, name) => h("th", { scope: "col", class: name }, text);
-  const bars2 = th("", "bars");
-  bars2.append(h("span", { class: "key raw" }, "raw"), h("span", { class: "key processed" }, "sampled from"));
   return h(
     "tr",
     {},
     th("", "rank"),
     th("candidate", "name"),
-    bars2,
-    th("raw", "number"),
-    th("sampled", "number"),
+    th("", "bars"),
+    th("raw", "number key raw"),
+    th("sampled", "number key processed"),
     th("", "fate")
   );
 }
@@ -399,14 +397,14 @@ var Legend = class {
       h("label", {}, "colour by", this.#select),
       h("span", { class: "scale" }, this.#sure, h("span", { class: "ramp" }), this.#unsure),
       this.#low,
-      h("span", { class: "mark alternative" }, "not its first choice")
+      h("span", { class: "mark alternative" }, "not first choice")
     );
   }
   update(metric, threshold) {
     if (this.#select.value !== metric) this.#select.value = metric;
     setText(this.#sure, `sure ${METRICS[metric].sure}`);
     setText(this.#unsure, `${METRICS[metric].unsure} unsure`);
-    setText(this.#low, `max below ${threshold.toFixed(2)}`);
+    setText(this.#low, `below ${threshold.toFixed(2)}`);
   }
 };
 
@@ -742,8 +740,8 @@ var Plot = class {
     setAttributes(this.#shade, { d: shadePath(lowRuns(values, threshold), scale) });
     setAttributes(this.#curve, { d: curvePath(values, scale), class: step < 1 ? "curve dense" : "curve" });
     setAttributes(this.#dots, { d: step < DOTS_FROM ? "" : dotsPath(values, scale, (v) => v >= threshold) });
-    const size = step < DOTS_FROM ? Math.max(1.6, step) : 5.5;
-    setAttributes(this.#lowDots, { d: dotsPath(values, scale, (v) => v < threshold), "stroke-width": size });
+    setAttributes(this.#lowDots, { d: dotsPath(values, scale, (v) => v < threshold) });
+    this.#lowDots.style.strokeWidth = step < DOTS_FROM ? `${Math.max(2, step)}px` : "";
     this.#drawSelection();
     this.#line.draw(width);
   }
@@ -763,7 +761,7 @@ var Plot = class {
       )
     );
     const columns = ticks(this.#scale).map(
-      (index) => svg("text", { x: xOf(index, this.#scale), y: bottom + 15, "text-anchor": "middle" }, String(index))
+      (index) => svg("text", { x: xOf(index, this.#scale), y: bottom + 15, class: "tick" }, String(index))
     );
     const unit = svg("text", { x: right + 8, y: bottom + 15, class: "unit" }, "token");
     this.#axis.replaceChildren(...rows, ...columns, unit);
@@ -782,13 +780,15 @@ var Plot = class {
       const y = yOf(value, this.#scale.frame);
       this.#selection.append(svg("circle", { cx: x, cy: y, r: 4.5, class: low ? "low" : "" }));
     }
-    const label = svg("text", { "text-anchor": "middle", y: bottom + 15 });
-    setText(label, String(index));
+    const label = svg("text", { y: bottom + 15, class: "tick" }, String(index));
     const half = 5 + 3.5 * String(index).length;
     const at = Math.min(right - half, Math.max(left + half, x));
     setAttributes(label, { x: at });
-    const plate = svg("rect", { x: at - half, y: bottom + 4, width: 2 * half, height: 15, rx: 3 });
-    this.#selection.append(plate, label);
+    this.#selection.append(label);
+    for (const tick of this.#axis.querySelectorAll(".tick"))
+      setAttributes(tick, {
+        visibility: Math.abs(Number(tick.getAttribute("x")) - at) < 2 * half + 6 ? "hidden" : null
+      });
   }
 };
 
@@ -1103,6 +1103,10 @@ var RunStore = class {
   get live() {
     return this.run !== null && this.finish === null && this.failure === null && this.state !== "finished";
   }
+  /** Whether the first token came with its distribution (`inspect`). */
+  get inspected() {
+    return !Number.isNaN(this.numbers.max_prob.at(0));
+  }
   text(i) {
     return this.#texts[i] ?? "";
   }
@@ -1289,7 +1293,7 @@ var CARD = `
 .notices { margin: 0; padding: 6px 12px 6px 28px; background: var(--noted-bg); border-bottom: 1px solid var(--line); font-size: 12.5px; }
 .failure { display: grid; gap: 2px; padding: 10px 12px; background: var(--failed-bg); border-bottom: 1px solid var(--line); border-left: 4px solid var(--removed); overflow-wrap: anywhere; }
 .failure b { font-weight: 600; }
-.columns { display: grid; grid-template-columns: minmax(0, 1fr) 384px; }
+.columns { display: grid; grid-template-columns: minmax(0, 1fr) 392px; }
 .main { display: flex; flex-direction: column; min-width: 0; padding: 10px 12px 6px; border-right: 1px solid var(--line); }
 .footer { display: flex; flex-wrap: wrap; gap: 2px 18px; padding: 7px 12px; border-top: 1px solid var(--line); color: var(--dim); font-size: 12px; }
 .footer b { color: var(--fg); font: 12px var(--mono); }
@@ -1299,7 +1303,9 @@ var CARD = `
 .card[data-phase="empty"] .columns { grid-template-columns: minmax(0, 1fr); }
 .card[data-phase="empty"] .main { border: 0; padding: 28px 16px; }
 .card[data-phase="empty"] .meta { justify-content: center; }
-.card[data-phase="empty"] .status { margin: 0; font-size: 13.5px; text-align: center; }
+.card[data-phase="empty"] .status { justify-content: center; font-size: 13.5px; text-align: center; }
+.card[data-phase="prefilling"] .footer > :nth-child(-n + 3) { display: none; }
+.card[data-bare] :is(.plot, .legend, .footer > :nth-child(-n + 3)) { display: none; }
 @container (max-width: 859px) {
   .columns { grid-template-columns: minmax(0, 1fr); }
   .main { border-right: 0; border-bottom: 1px solid var(--line); }
@@ -1312,7 +1318,7 @@ var META = `
 .legend label { display: inline-flex; gap: 6px; align-items: center; }
 .legend select {
   font: 600 12px var(--sans); color: var(--fg); background: var(--bg); border: 1px solid var(--line);
-  border-radius: 4px; padding: 2px 4px; max-width: 100%; text-overflow: ellipsis;
+  border-radius: 4px; padding: 2px 4px; width: 190px; max-width: 100%; text-overflow: ellipsis;
 }
 .scale { display: inline-flex; gap: 6px; align-items: center; white-space: nowrap; }
 .ramp {
@@ -1322,7 +1328,7 @@ var META = `
 .mark { white-space: nowrap; padding-bottom: 1px; }
 .mark.low { border-bottom: 2px dotted var(--low); }
 .mark.alternative { border-bottom: 1.5px solid var(--fg); }
-.status { display: flex; gap: 8px; align-items: center; margin-left: auto; font-variant-numeric: tabular-nums; }
+.status { display: flex; flex: 1 0 100%; gap: 8px; align-items: center; justify-content: flex-end; min-height: 20px; font-variant-numeric: tabular-nums; }
 .status[data-phase="failed"] { color: var(--removed); }
 .progress { flex: none; width: 96px; height: 6px; border-radius: 3px; background: var(--line); overflow: hidden; forced-color-adjust: none; }
 .progress i { display: block; height: 100%; background: var(--processed); }
@@ -1331,14 +1337,15 @@ var TOKENS = `
 .tokens {
   position: relative; margin: 4px -4px 0; padding: 2px 4px; min-height: 60px; max-height: 420px; overflow: hidden auto;
   font-size: 15px; line-height: 1.87; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4;
-  unicode-bidi: plaintext; cursor: text; scrollbar-width: thin; overscroll-behavior: auto;
+  cursor: text; scrollbar-width: thin; overscroll-behavior: auto;
 }
+.paragraph { unicode-bidi: plaintext; }
 .token {
   cursor: pointer; padding: 2px 0 1px; border-radius: 2px; border-bottom: 2px solid transparent;
   background-color: rgb(var(--doubt) / calc(var(--d, 0) * var(--doubt-full)));
 }
 .token.low { border-bottom: 2px dotted var(--low); }
-.token.alternative { text-decoration: underline solid 1.5px; text-underline-offset: 3px; text-decoration-skip-ink: none; }
+.token.alternative { text-decoration: underline solid 1.3px; text-underline-offset: 2.5px; text-decoration-skip-ink: none; }
 .token.dropped { text-decoration: line-through; opacity: .65; }
 .token.forced { box-shadow: inset 0 0 0 1px var(--dim); }
 .token.isolated { unicode-bidi: isolate; }
@@ -1354,7 +1361,8 @@ var TOKENS = `
 .token.boxed.low { border-bottom: 2px dotted var(--low); }
 .token.boxed.cut { text-decoration: line-through; }
 .sign::before { content: attr(data-sign); }
-.sign { user-select: none; }
+.sign { color: var(--fg); user-select: none; }
+.sign.break { font-size: 13px; }
 .unseen { font-size: 0; }
 `;
 var PLOT = `
@@ -1364,13 +1372,14 @@ var PLOT = `
 .canvas { position: relative; flex: 1 1 160px; min-height: 160px; max-height: 260px; }
 .canvas svg { position: absolute; inset: 0; display: block; overflow: visible; touch-action: pan-y; cursor: crosshair; user-select: none; }
 svg text { fill: var(--dim); font: 10.5px var(--mono); }
+svg .tick { text-anchor: middle; }
 svg .unit { font-family: var(--sans); }
 .grid line { stroke: var(--line); stroke-width: 1; shape-rendering: crispEdges; }
 .shade { fill: rgb(var(--doubt) / .17); }
 .curve { fill: none; stroke: var(--processed); stroke-width: 1.5; stroke-linejoin: round; }
 .curve.dense { stroke-width: 1; }
 .dots { fill: none; stroke: var(--processed); stroke-width: 4; stroke-linecap: round; }
-.dots.low { stroke: var(--low); }
+.dots.low { stroke: var(--low); stroke-width: 5.5; }
 .hover-line { stroke: var(--dim); stroke-width: 1; pointer-events: none; }
 .hover-dot { fill: var(--bg); stroke: var(--fg); stroke-width: 1.5; pointer-events: none; }
 .selection { pointer-events: none; }
@@ -1378,7 +1387,6 @@ svg .unit { font-family: var(--sans); }
 .selection.firm line { stroke-dasharray: none; }
 .selection circle { fill: var(--processed); stroke: var(--bg); stroke-width: 1.5; }
 .selection circle.low { fill: var(--low); }
-.selection rect { fill: var(--bg); }
 .selection text { fill: var(--accent); font-weight: 700; }
 .threshold { cursor: ns-resize; outline: none; touch-action: none; }
 .threshold .line { stroke: var(--removed); stroke-width: 1.5; stroke-dasharray: 5 3; }
@@ -1390,7 +1398,8 @@ svg .unit { font-family: var(--sans); }
 .threshold:focus-visible .grip { stroke: var(--accent); stroke-width: 2.5; }
 `;
 var SIDE = `
-.side { padding: 10px 12px; background: var(--soft); min-width: 0; }
+/* The height of a full panel, so that the page rests when one comes or goes. */
+.side { min-height: 438px; padding: 10px 12px; background: var(--soft); min-width: 0; }
 .quiet { color: var(--dim); margin: 4px 0; max-width: 44em; }
 .side-title { display: flex; flex-wrap: nowrap; gap: 8px; align-items: center; min-width: 0; height: 22px; white-space: nowrap; }
 .label {
@@ -1403,12 +1412,12 @@ var SIDE = `
 .link { font: 12px var(--sans); color: var(--accent); background: none; border: 0; padding: 1px 3px; border-radius: 3px; cursor: pointer; }
 .link:hover { text-decoration: underline; }
 :is(.link, select):focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
-.figures { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 1px 14px; margin: 7px 0 8px; font-size: 12px; color: var(--dim); }
+.figures { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1.12fr) minmax(0, .88fr); gap: 1px 16px; margin: 7px 0 8px; max-width: 480px; font-size: 12px; color: var(--dim); }
 .figures div { display: flex; justify-content: space-between; gap: 6px; white-space: nowrap; }
 .figures dd { margin: 0; color: var(--fg); font: 12px/1.5 var(--mono); }
 table { border-collapse: collapse; width: 100%; table-layout: fixed; font-size: 12px; }
-.table { min-height: 276px; }
-col.rank { width: 22px; } col.name { width: 31%; } col.number { width: 50px; } col.fate { width: 54px; }
+.table { min-height: 252px; }
+col.rank { width: 22px; } col.name { width: 30%; } col.raw { width: 44px; } col.processed { width: 66px; } col.fate { width: 52px; }
 tr { height: 21px; }
 th, td { padding: 0 4px; vertical-align: middle; text-align: left; white-space: nowrap; overflow: hidden; line-height: 18px; background: none; border: 0; }
 th { font-weight: 500; color: var(--dim); font-size: 11.5px; }
@@ -1419,9 +1428,8 @@ td.name .label { display: inline-block; max-width: 100%; vertical-align: middle;
 td.bars i { display: block; height: 6px; border-radius: 1px; forced-color-adjust: none; }
 td.bars i.raw { background: var(--raw); margin-bottom: 2px; }
 td.bars i.processed { background: var(--processed); }
-.key::before { content: ""; display: inline-block; width: 8px; height: 6px; margin-right: 4px; border-radius: 1px; vertical-align: 1px; background: var(--raw); forced-color-adjust: none; }
-.key.processed::before { background: var(--processed); }
-.key + .key { margin-left: 8px; }
+th.key::before { content: ""; display: inline-block; width: 8px; height: 6px; margin-right: 4px; border-radius: 1px; vertical-align: 1px; background: var(--raw); forced-color-adjust: none; }
+th.key.processed::before { background: var(--processed); }
 tr.chosen td { background: var(--chosen-bg); }
 tr.chosen td.fate { font-weight: 600; }
 tr:is(.removed, .others) td { color: var(--dim); }
@@ -1431,11 +1439,11 @@ tr.removed .label { color: var(--dim); text-decoration: line-through; text-decor
 .draw-bar { position: relative; height: 18px; margin-top: 8px; border-radius: 3px; box-shadow: 0 0 0 1px var(--line); background: var(--bg); forced-color-adjust: none; }
 .segment {
   position: absolute; top: 0; bottom: 0; font: 10.5px/18px var(--mono); padding: 0 4px; overflow: hidden; white-space: pre; text-overflow: ellipsis;
-  background: color-mix(in srgb, var(--raw) 38%, var(--bg)); color: var(--fg); border-right: 1px solid var(--bg); text-align: center;
+  background: color-mix(in srgb, var(--raw) 38%, var(--bg)); color: var(--fg); border-right: 1px solid var(--bg);
 }
 .segment.chosen { background: var(--processed); color: var(--on-accent); }
 .segment.others { background: repeating-linear-gradient(135deg, var(--line) 0 3px, var(--bg) 3px 6px); }
-.tick { position: absolute; top: -4px; bottom: -4px; width: 3px; margin-left: -1.5px; background: var(--fg); border-radius: 2px; box-shadow: 0 0 0 1px var(--bg); }
+.tick { position: absolute; top: -4px; bottom: -4px; width: 2px; margin-left: -1px; background: var(--fg); box-shadow: 0 0 0 1px var(--bg); }
 .draw-ends { display: flex; justify-content: space-between; gap: 8px; margin-top: 6px; color: var(--dim); font-size: 11.5px; font-variant-numeric: tabular-nums; text-align: center; }
 `;
 var REST = `
@@ -1450,6 +1458,7 @@ var REST = `
 @media (forced-colors: active) {
   .view, .view.dark { --processed: Highlight; --raw: GrayText; --accent: Highlight; --low: CanvasText; --removed: CanvasText; --line: CanvasText; --bg: Canvas; --fg: CanvasText; --dim: CanvasText; --on-accent: HighlightText; }
   .segment { border: 1px solid CanvasText; }
+  .token { border-bottom-color: Canvas; }
   .token.low { border-bottom-color: CanvasText; }
   tr.chosen { outline: 2px solid Highlight; outline-offset: -2px; }
 }
@@ -1737,6 +1746,7 @@ function rangeOf(selection, root) {
 }
 
 // src/token_text.ts
+var BREAK = "⏎";
 var PARTS = /^([ \t]*)([\s\S]*?)((?:\r?\n|\r)*)$/;
 var HIDDEN = /\r?\n|(?!\t)[\p{Zl}\p{Zp}\p{Cc}\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu;
 var OVERRIDES = /[\u202a-\u202e\u2066-\u2069]/u;
@@ -1744,14 +1754,14 @@ function layout(text) {
   const [, lead = "", middle = "", tail = ""] = PARTS.exec(text) ?? [];
   if (middle === "" && tail === "") return { lead: "", body: pieces(lead), tail: "" };
   const breaks = tail.match(/\r?\n|\r/g) ?? [];
-  return { lead, body: [...pieces(middle), ...breaks.map(() => ({ text: "", sign: "⏎" }))], tail };
+  return { lead, body: [...pieces(middle), ...breaks.map(() => ({ text: "", sign: BREAK }))], tail };
 }
 function pieces(text) {
   const found = [];
   let end = 0;
   for (const match of text.matchAll(HIDDEN)) {
     if (match.index > end) found.push({ text: text.slice(end, match.index), sign: "" });
-    found.push({ text: match[0], sign: /[\r\n]/.test(match[0]) ? "⏎" : codePoint(match[0]) });
+    found.push({ text: match[0], sign: /[\r\n]/.test(match[0]) ? BREAK : codePoint(match[0]) });
     end = match.index + match[0].length;
   }
   if (end < text.length) found.push({ text: text.slice(end), sign: "" });
@@ -1766,7 +1776,7 @@ function boxKind(step) {
   return step.incomplete ? "bytes" : "cut";
 }
 
-// src/tokens.ts
+// src/token_span.ts
 function describe(step, threshold) {
   const words = [
     `token ${step.index} "${step.text === "" ? step.label : step.text.trim() || visible(step.text)}"`
@@ -1779,6 +1789,57 @@ function describe(step, threshold) {
   if (!step.kept) words.push("rolled back");
   return words.join(", ");
 }
+function makeSpan(step, body, threshold) {
+  const span = h("span", {
+    class: "token",
+    "data-testid": "token",
+    "data-index": step.index,
+    role: "option",
+    tabindex: -1,
+    "aria-selected": "false",
+    "aria-label": describe(step, threshold)
+  });
+  const box = boxKind(step);
+  if (box !== null) {
+    span.classList.add("boxed", box);
+    span.dataset["sign"] = visible(step.label);
+  }
+  for (const piece of body) span.append(...pieceNodes(piece));
+  if (turnsDirection(step.text)) span.classList.add("isolated");
+  if (step.rank > 1) span.classList.add("alternative");
+  if (step.maxProb < threshold) span.classList.add("low");
+  if (step.forced) span.classList.add("forced");
+  if (!step.kept) span.classList.add("dropped");
+  return span;
+}
+function pieceNodes({ text, sign }) {
+  if (sign === "") return [document.createTextNode(text)];
+  const mark = h("i", {
+    class: sign === BREAK ? "sign break" : "sign",
+    "data-sign": sign,
+    "aria-hidden": "true"
+  });
+  if (text === "") return [mark];
+  return [mark, /[\r\n]/.test(text) ? document.createTextNode(text) : h("span", { class: "unseen" }, text)];
+}
+function nearestOnNextLine(spans, index, direction) {
+  const from = spans[index]?.getBoundingClientRect();
+  if (from === void 0) return index;
+  const middle = (box) => box.left + box.width / 2;
+  let line = null;
+  let best = { index, distance: Number.POSITIVE_INFINITY };
+  for (let i = index + direction; i >= 0 && i < spans.length; i += direction) {
+    const to = spans[i]?.getBoundingClientRect();
+    if (to === void 0 || Math.abs(to.bottom - from.bottom) < from.height / 2) continue;
+    if (line !== null && Math.abs(to.bottom - line) > from.height / 2) break;
+    line = to.bottom;
+    const distance = Math.abs(middle(to) - middle(from));
+    if (distance < best.distance) best = { index: i, distance };
+  }
+  return best.index;
+}
+
+// src/tokens.ts
 var TokenText = class {
   node;
   #store;
@@ -1789,6 +1850,7 @@ var TokenText = class {
   #selected = null;
   #marked = null;
   #hovered = null;
+  #paragraph = null;
   #tabStop = 0;
   #atEnd = true;
   constructor(store, events, signal) {
@@ -1806,7 +1868,8 @@ var TokenText = class {
     on("click", (event) => this.#click(event));
     on("keydown", (event) => this.#key(event));
     on("copy", (event) => this.#copy(event));
-    on("focusin", (event) => this.#setTabStop(this.#indexOf(event.target)));
+    on("focusin", (event) => this.#focused(event.target));
+    on("focusout", () => this.#events.onHover(null, null));
     on("pointerover", (event) => this.#hover(event.target));
     on("pointerleave", () => this.#events.onHover(null, null));
     on("scroll", () => {
@@ -1818,6 +1881,7 @@ var TokenText = class {
     this.#selected = null;
     this.#marked = null;
     this.#hovered = null;
+    this.#paragraph = null;
     this.#tabStop = 0;
     this.#atEnd = true;
     this.node.replaceChildren();
@@ -1825,13 +1889,21 @@ var TokenText = class {
   /** Add the steps that the store has and the page has not. */
   append() {
     const fragment = document.createDocumentFragment();
+    let paragraph = this.#paragraph;
     for (let i = this.#spans.length; i < this.#store.count; i++) {
       const step = this.#store.step(i);
       const { lead, body, tail } = layout(step.text);
-      const span = this.#makeSpan(step, body);
-      fragment.append(lead, span, tail);
+      const span = makeSpan(step, body, this.#threshold);
+      if (paragraph === null) {
+        paragraph = h("div", { class: "paragraph", role: "presentation" });
+        fragment.append(paragraph);
+      }
+      paragraph.append(lead, span, tail);
+      this.#colour(span, step);
       this.#spans.push(span);
+      if (tail !== "") paragraph = null;
     }
+    this.#paragraph = paragraph;
     this.node.append(fragment);
     this.#spans[this.#tabStop]?.setAttribute("tabindex", "0");
   }
@@ -1892,30 +1964,6 @@ var TokenText = class {
     span?.classList.toggle(name, on);
     return span;
   }
-  #makeSpan(step, body) {
-    const span = h("span", {
-      class: "token",
-      "data-testid": "token",
-      "data-index": step.index,
-      role: "option",
-      tabindex: -1,
-      "aria-selected": "false",
-      "aria-label": describe(step, this.#threshold)
-    });
-    const box = boxKind(step);
-    if (box !== null) {
-      span.classList.add("boxed", box);
-      span.dataset["sign"] = visible(step.label);
-    }
-    for (const piece of body) span.append(...pieceNodes(piece));
-    if (turnsDirection(step.text)) span.classList.add("isolated");
-    if (step.rank > 1) span.classList.add("alternative");
-    if (step.maxProb < this.#threshold) span.classList.add("low");
-    if (step.forced) span.classList.add("forced");
-    if (!step.kept) span.classList.add("dropped");
-    this.#colour(span, step);
-    return span;
-  }
   #colour(span, step) {
     span.style.setProperty("--d", doubt(this.#metric, step).toFixed(3));
   }
@@ -1926,6 +1974,10 @@ var TokenText = class {
   #hover(target) {
     const index = this.#indexOf(target);
     this.#events.onHover(index, index === null ? null : this.#spans[index] ?? null);
+  }
+  #focused(target) {
+    this.#setTabStop(this.#indexOf(target));
+    if (target instanceof Element && target.matches(":focus-visible")) this.#hover(target);
   }
   #click(event) {
     const index = this.#indexOf(event.target);
@@ -1956,9 +2008,9 @@ var TokenText = class {
       case "ArrowRight":
         return focus(index + 1);
       case "ArrowUp":
-        return focus(this.#onNextLine(index, -1));
+        return focus(nearestOnNextLine(this.#spans, index, -1));
       case "ArrowDown":
-        return focus(this.#onNextLine(index, 1));
+        return focus(nearestOnNextLine(this.#spans, index, 1));
       case "Home":
         return focus(0);
       case "End":
@@ -1970,23 +2022,6 @@ var TokenText = class {
   #focus(index) {
     this.#reveal(index);
     this.#spans[index]?.focus({ preventScroll: true });
-  }
-  /** The token nearest to this one on the line before (-1) or after (1); itself if there is none. */
-  #onNextLine(index, direction) {
-    const box = (i) => this.#spans[i]?.getBoundingClientRect();
-    const from = box(index);
-    if (from === void 0) return index;
-    let line = null;
-    let best = { index, distance: Number.POSITIVE_INFINITY };
-    for (let i = index + direction; i >= 0 && i < this.#spans.length; i += direction) {
-      const to = box(i);
-      if (to === void 0 || Math.abs(to.bottom - from.bottom) < from.height / 2) continue;
-      if (line !== null && Math.abs(to.bottom - line) > from.height / 2) break;
-      line = to.bottom;
-      const distance = Math.abs(to.left + to.width / 2 - (from.left + from.width / 2));
-      if (distance < best.distance) best = { index: i, distance };
-    }
-    return best.index;
   }
   #setTabStop(index) {
     if (index === null || index === this.#tabStop) return;
@@ -2011,12 +2046,6 @@ var TokenText = class {
     event.preventDefault();
   }
 };
-function pieceNodes({ text, sign }) {
-  if (sign === "") return [document.createTextNode(text)];
-  const mark = h("i", { class: "sign", "data-sign": sign, "aria-hidden": "true" });
-  if (text === "") return [mark];
-  return [mark, /[\r\n]/.test(text) ? document.createTextNode(text) : h("span", { class: "unseen" }, text)];
-}
 
 // src/tooltip.ts
 var Tooltip = class {
@@ -2067,6 +2096,8 @@ function readout(step, metric) {
 // src/run_view.ts
 var WRITE_DELAY = 120;
 var ASK_AGAIN = 500;
+var REST2 = 2;
+var FRAME = 16;
 var RunView = class {
   host = h("div", { class: "cartoolkit-run", "data-lm-suppress-shortcuts": "true" });
   #model;
@@ -2076,6 +2107,8 @@ var RunView = class {
   #threshold = 0.4;
   #selected = null;
   #frame = 0;
+  #timer;
+  #flushed = { end: 0, cost: 0 };
   #reset = false;
   #reflagged = [];
   #asked = { what: "", when: Number.NEGATIVE_INFINITY };
@@ -2117,7 +2150,7 @@ var RunView = class {
     );
     this.#panel = new SidePanel(() => this.#choose(null), signal);
     this.#assemble();
-    signal.addEventListener("abort", () => cancelAnimationFrame(this.#frame), { once: true });
+    signal.addEventListener("abort", () => this.#stop(), { once: true });
   }
   /** Show what is there, then listen, then say what one has. */
   start(signal) {
@@ -2131,6 +2164,10 @@ var RunView = class {
       onTrait(this.#model, name, () => this.#traitChanged(), signal);
     followTheme(this.host, (dark) => this.#card.parentElement?.classList.toggle("dark", dark), signal);
     send(this.#model, ready(this.#store.run, this.#store.count));
+  }
+  #stop() {
+    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#timer);
   }
   #assemble() {
     const top = h("div", { class: "meta" }, this.#legend.node, this.#status.node);
@@ -2173,11 +2210,25 @@ var RunView = class {
     this.#asked = { what, when: performance.now() };
     send(this.#model, ready(this.#store.run, this.#store.count));
   }
+  /** One flush a frame; where one takes long, as with thousands of tokens in one paragraph, fewer. */
   #schedule() {
-    if (this.#frame === 0) this.#frame = requestAnimationFrame(() => this.#flush());
+    if (this.#frame !== 0 || this.#timer !== void 0) return;
+    const rest = this.#flushed.end + REST2 * this.#flushed.cost - performance.now();
+    const request = () => {
+      this.#timer = void 0;
+      this.#frame = requestAnimationFrame(() => this.#flush());
+    };
+    if (rest > FRAME) this.#timer = setTimeout(request, rest);
+    else request();
   }
   #flush() {
     this.#frame = 0;
+    const start = performance.now();
+    this.#show();
+    const end = performance.now();
+    this.#flushed = { end, cost: end - start };
+  }
+  #show() {
     const store = this.#store;
     if (this.#reset) this.#tokens.clear();
     this.#reset = false;
@@ -2187,6 +2238,7 @@ var RunView = class {
     this.#notices.update(store);
     this.#status.update(store);
     this.#card.dataset["phase"] = phaseOf(store);
+    this.#card.toggleAttribute("data-bare", store.count > 0 && !store.inspected);
     this.#plot.setData(store.numbers.max_prob.values, store.live);
     this.#showThreshold();
     this.#showSelected();
