@@ -1,0 +1,288 @@
+"""Engine and session: three ways to answer, steered from other threads, and robust against failures."""
+
+import _thread
+import asyncio
+import gc
+import threading
+import time
+import weakref
+
+import pytest
+from scripted_decoder import EOS, ScriptedDecoder
+
+from cartoolkit.engine import Engine
+from cartoolkit.engine.worker import Worker
+from cartoolkit.errors import EngineBusy, EngineClosed, ForwardFailed, InvalidRequest, PromptTooLong
+
+WORDS = [b"a", b"b", b"c"]
+LONG = [1, 2, 3] * 200
+
+
+def eventually(condition, seconds=5):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.002)
+
+
+@pytest.fixture
+def decoders():
+    """The decoders that the engine has loaded, oldest first."""
+    return []
+
+
+@pytest.fixture
+def make_engine(decoders):
+    engines = []
+
+    def make(script=(1, 2, 3, EOS), **options):
+        def load():
+            decoders.append(ScriptedDecoder(WORDS, script, **{"context_length": 2000, **options}))
+            return decoders[-1]
+
+        engines.append(Engine(load))
+        return engines[-1]
+
+    yield make
+    for engine in engines:
+        engine.close()
+
+
+@pytest.fixture
+def slow(make_engine):
+    """An engine that takes 5 ms a token and would go on for 600."""
+    return make_engine(LONG, delay=0.005)
+
+
+def test_generate_returns_text_reason_and_true_counts(make_engine):
+    result = make_engine().generate("a|b", temperature=0)
+    assert (str(result), result.stop_reason, result.stop_detail) == ("abc", "stop", "end token <end>")
+    assert (result.usage.prompt_tokens, result.usage.completion_tokens) == (2, 3)
+    assert result.ttft_ms > 0
+    assert len(result.trace) == 4
+
+
+def test_a_second_call_reuses_the_shared_part_of_the_prompt(make_engine):
+    engine = make_engine()
+    engine.generate("a|b|c", temperature=0)
+    usage = engine.generate("a|b|a", temperature=0).usage
+    assert (usage.reused_tokens, usage.prefill_tokens) == (2, 1)
+
+
+def test_stream_yields_the_steps_of_generate(make_engine):
+    engine = make_engine()
+    assert [step.text for step in engine.stream("a", temperature=0)] == ["a", "b", "c", ""]
+
+
+def test_leaving_a_stream_early_stops_the_generation(slow):
+    for step in slow.stream("a", temperature=0):
+        if step.index == 2:
+            break
+    assert slow.session.done
+    assert slow.session.header.stop_reason == "stopped"
+    assert slow.generate("a", temperature=0, max_tokens=1).text == "a"
+
+
+def test_bad_settings_are_refused_before_anything_runs(make_engine, decoders):
+    engine = make_engine()
+    for call in (engine.generate, engine.stream, engine.start):
+        with pytest.raises(InvalidRequest, match="temperature"):
+            call("a", temperature=-1)
+    assert decoders[0].forwards == []
+
+
+def test_pause_stops_before_the_next_token_and_resume_goes_on(slow):
+    session = slow.start("a", temperature=0)
+    eventually(lambda: len(session.steps) >= 3)
+    session.pause()
+    eventually(lambda: session.state == "paused")
+    count = len(session.steps)
+    time.sleep(0.05)
+    assert len(session.steps) == count
+    session.resume()
+    eventually(lambda: len(session.steps) > count)
+    assert session.state == "running"
+
+
+def test_step_decodes_exactly_one_token(slow):
+    session = slow.start("a", temperature=0, paused=True)
+    eventually(lambda: session.state == "paused")
+    assert len(session.steps) == 0
+    for expected in (1, 2, 3):
+        session.step()
+        eventually(lambda expected=expected: len(session.steps) == expected and session.state == "paused")
+        time.sleep(0.02)
+        assert len(session.steps) == expected
+    session.step(4)
+    eventually(lambda: len(session.steps) == 7 and session.state == "paused")
+
+
+def test_step_while_running_pauses_after_a_token(slow):
+    session = slow.start("a", temperature=0)
+    eventually(lambda: len(session.steps) >= 2)
+    session.step()
+    eventually(lambda: session.state == "paused")
+
+
+def test_stop_takes_effect_within_one_token(slow):
+    session = slow.start("a", temperature=0)
+    eventually(lambda: len(session.steps) >= 3)
+    count = len(session.steps)
+    session.stop()
+    result = session.result()
+    assert result.stop_reason == "stopped"
+    assert len(result.trace) <= count + 1
+
+
+def test_stop_ends_a_paused_session(slow):
+    session = slow.start("a", temperature=0, paused=True)
+    eventually(lambda: session.state == "paused")
+    session.stop()
+    assert session.wait(2)
+    assert session.result().text == ""
+
+
+def test_stop_during_prefill_takes_effect_within_one_chunk(make_engine, decoders):
+    engine = make_engine(delay=0.01)
+    session = engine.start("|".join("a" * 400), temperature=0)
+    eventually(lambda: session.progress is not None and session.progress.done >= 8)
+    assert session.state == "prefilling"
+    read = len(decoders[0].forwards)
+    session.stop()
+    assert session.wait(2)
+    assert len(decoders[0].forwards) <= read + 1
+    assert session.result().stop_reason == "stopped"
+
+
+def test_an_interrupt_returns_what_there_is_and_leaves_the_engine_usable(slow):
+    timer = threading.Timer(0.1, _thread.interrupt_main)
+    timer.start()
+    result = slow.generate("a", temperature=0)
+    assert result.stop_reason == "stopped"
+    assert 0 < len(result.trace) < 100
+    assert slow.generate("a", temperature=0, max_tokens=3).text == "abc"
+
+
+def test_await_returns_the_result_and_a_cancel_stops_cleanly(slow):
+    async def whole():
+        return await slow.start("a", temperature=0, max_tokens=3)
+
+    async def cancelled():
+        task = asyncio.ensure_future(_wait(slow.start("a", temperature=0)))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        return await task
+
+    async def _wait(session):
+        return await session
+
+    assert asyncio.run(whole()).text == "abc"
+    result = asyncio.run(cancelled())
+    assert result.stop_reason == "stopped"
+    assert len(result.trace) > 0
+
+
+def test_a_second_session_is_refused_with_a_clear_answer(slow):
+    first = slow.start("a", temperature=0)
+    eventually(lambda: first.steps)
+    with pytest.raises(EngineBusy, match="a session is running with"):
+        slow.start("a")
+    first.stop()
+    first.wait()
+    assert slow.generate("a", temperature=0, max_tokens=1).text == "a"
+
+
+def test_a_failed_forward_is_reported_with_the_trace_and_the_next_call_works(make_engine, decoders):
+    engine = make_engine()
+    decoders[0].fail_at = 3
+    with pytest.raises(ForwardFailed, match="no memory for this") as caught:
+        engine.generate("a", temperature=0)
+    assert caught.value.trace.text == "abc"
+    assert caught.value.trace.header.stop_reason == "error"
+    assert "reloaded" in caught.value.hint
+    assert decoders[0].closed
+    assert engine.generate("a", temperature=0).text == "abc"
+    assert len(decoders) == 2
+
+
+def test_an_error_outside_the_forward_leaves_the_decoder_loaded(make_engine, decoders):
+    engine = make_engine()
+    with pytest.raises(PromptTooLong):
+        engine.generate("|".join("a" * 3000), truncate=False)
+    with pytest.raises(InvalidRequest, match="forbids every token"):
+        engine.generate("a", logit_bias=dict.fromkeys(range(4), float("-inf")))
+    with pytest.raises(InvalidRequest, match="token 9"):
+        engine.generate("a", logit_bias={9: 1.0})
+    assert engine.generate("a", temperature=0).text == "abc"
+    assert len(decoders) == 1
+
+
+def test_a_cut_prompt_is_said_aloud_and_recorded(make_engine, capsys):
+    engine = make_engine(context_length=40)
+    trace = engine.generate("|".join("a" * 100), temperature=0, max_tokens=10).trace
+    assert "its first 70 of 100 tokens were cut" in capsys.readouterr().out
+    assert [(e.kind, e.data["from"], e.data["to"]) for e in trace.events] == [("truncated", 100, 30)]
+
+
+def test_a_listener_that_fails_does_not_end_the_generation(make_engine, caplog):
+    engine = make_engine(delay=0.002)
+    session = engine.start("a", temperature=0, paused=True)
+    session.subscribe(lambda: 1 / 0)
+    session.resume()
+    assert session.result().text == "abc"
+    assert "a listener of a session failed" in caplog.text
+
+
+def test_unsubscribing_ends_the_calls(slow):
+    calls = []
+    session = slow.start("a", temperature=0)
+    unsubscribe = session.subscribe(lambda: calls.append(1))
+    eventually(lambda: calls)
+    unsubscribe()
+    unsubscribe()
+    time.sleep(0.02)
+    count = len(calls)
+    time.sleep(0.05)
+    assert len(calls) == count
+
+
+def test_the_same_seed_repeats_and_a_missing_one_is_recorded(make_engine):
+    engine = make_engine([1] * 30)
+    first = engine.generate("a", max_tokens=20, temperature=2.0, top_p=1.0, ignore_eos=True)
+    again = engine.generate(
+        "a", max_tokens=20, temperature=2.0, top_p=1.0, ignore_eos=True, seed=first.trace.header.params["seed"]
+    )
+    assert first.text == again.text
+    assert list(first.trace.columns["draw"]) == list(again.trace.columns["draw"])
+
+
+def test_close_stops_what_runs_and_refuses_more(slow, decoders):
+    session = slow.start("a", temperature=0)
+    eventually(lambda: session.steps)
+    slow.close()
+    assert session.wait(2)
+    assert decoders[0].closed
+    with pytest.raises(EngineClosed, match="load the model again"):
+        slow.generate("a")
+    assert "closed" in repr(slow)
+
+
+def test_an_engine_that_is_forgotten_gives_its_decoder_and_its_thread_back():
+    before = threading.active_count()
+    decoder = ScriptedDecoder(WORDS, [1, EOS])
+    gone = weakref.ref(decoder)
+    engine = Engine(lambda decoder=decoder: decoder)
+    assert engine.generate("a", temperature=0).text == "a"
+    del engine, decoder
+    gc.collect()
+    eventually(lambda: gone() is None and threading.active_count() == before)
+
+
+def test_the_worker_runs_everything_on_one_thread_and_hands_errors_back():
+    worker = Worker("test")
+    names = {worker.run(threading.current_thread) for _ in range(3)}
+    assert len(names) == 1
+    with pytest.raises(ZeroDivisionError):
+        worker.run(lambda: 1 / 0)
+    assert worker.run(lambda: worker.run(lambda: 7)) == 7
+    worker.close()
