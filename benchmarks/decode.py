@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PROMPT = (
-    "You are helping a school class. Explain in plain words why the sky is blue during the day and red in the "
-    "evening, and mention the name of the effect. Use short sentences and one example."
+    "You are helping a school class. Explain in plain words why the sky is blue during the day and red "
+    "in the evening, and mention the name of the effect. Use short sentences and one example."
 )
 
 
@@ -116,12 +116,15 @@ def main() -> None:
     report(measured, engine, prompt_tokens=len(ids), args=args)
 
 
-def report(measured: dict[str, Measured], engine: ct.Engine, *, prompt_tokens: int, args: argparse.Namespace) -> None:
+def report(
+    measured: dict[str, Measured], engine: ct.Engine, *, prompt_tokens: int, args: argparse.Namespace
+) -> None:
     base, blind = measured["model.generate"], measured["engine, inspect=False"]
     print(f"\n{engine!r}")
     print(
         f"{platform.processor() or platform.machine()}, {psutil.cpu_count(logical=False)} cores, "
-        f"{torch.get_num_threads()} threads, torch {torch.__version__}, transformers {transformers.__version__}"
+        f"{torch.get_num_threads()} threads, torch {torch.__version__}, "
+        f"transformers {transformers.__version__}"
     )
     print(f"{prompt_tokens} prompt tokens, {args.tokens} decoded, {args.rounds} rounds\n")
     print(f"{'':24}{'tok/s':>8}{'ratio to generate':>20}{'ratio to blind':>16}{'TTFT ms':>10}")

@@ -135,4 +135,4 @@ class DecodeTimeout(EngineError):
 
 
 class TraceError(CartoolkitError):
-    """A trace file cannot be read or written: damaged, not a trace, from a newer version, or no room for it."""
+    """A trace file cannot be read or written: damaged, not a trace, or of a newer version."""

@@ -54,23 +54,28 @@ class Inspection:
 def inspect_row(logits: np.ndarray, k: int) -> Inspection:
     """Summarise one row: one exponential a token, no sort of the row.
 
+    Sums run in float64 and the variance is taken around the mean: over a vocabulary, float32 sums
+    lose the third digit.
+
     logits: float32 [vocab], finite somewhere, no NaN; k ≥ 1 candidates wanted.
 
     >>> row = inspect_row(np.log(np.array([0.25, 0.5, 0.25], np.float32)), 2)
     >>> row.top, round(row.entropy, 4), round(row.varentropy, 4)
     (array([1, 0]), 1.0397, 0.1201)
     """
-    shifted = logits - logits.max()
+    with np.errstate(over="ignore"):
+        shifted = logits - logits.max()
     weights = np.exp(shifted)
     total = float(weights.sum(dtype=np.float64))
     # -inf · 0 is NaN; a token that cannot occur adds nothing to either moment.
-    surprisal = np.where(weights > 0, -shifted, 0)
-    mean = float(np.dot(weights, surprisal)) / total
-    square = float(np.dot(weights, surprisal * surprisal)) / total
+    surprisal = np.where(weights > 0, -shifted, np.float32(0))
+    mean = float((weights * surprisal).sum(dtype=np.float64)) / total
+    spread = surprisal - np.float32(mean)
+    variance = float((weights * spread * spread).sum(dtype=np.float64)) / total
     return Inspection(
         logits,
         log_normaliser=float(logits.max()) + float(np.log(total)),
         entropy=mean + float(np.log(total)),
-        varentropy=max(square - mean * mean, 0.0),
+        varentropy=variance,
         top=top_ids(logits, max(k, 2)),
     )

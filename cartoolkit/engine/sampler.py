@@ -71,9 +71,12 @@ def apply_temperature(logits: np.ndarray, temperature: float) -> np.ndarray:
     >>> apply_temperature(np.array([1.0, 3.0]), 0.5)
     array([2., 6.])
     """
-    # A temperature near zero overflows; the order of the tokens must survive that.
+    if temperature >= 0.01:
+        return logits / temperature
+    # Near zero the quotient overflows; that must neither mix up the order nor remove a token.
     with np.errstate(over="ignore"):
-        return (logits - logits.max()) / temperature if temperature < 0.01 else logits / temperature
+        scaled = np.maximum((logits - logits.max()) / temperature, np.finfo(np.float64).min)
+    return np.where(logits > -np.inf, scaled, -np.inf)
 
 
 def apply_greedy(logits: np.ndarray) -> np.ndarray:
@@ -130,7 +133,9 @@ def draw_token(logits: np.ndarray, u: float) -> int:
     (1, 2)
     """
     left, cumulative = _likeliest(logits, u)
-    return int(left[min(int(np.searchsorted(cumulative, u, side="right")), len(left) - 1)])
+    # The running sum may end a rounding error below u; tokens that add nothing to it are never drawn.
+    last = np.searchsorted(cumulative, cumulative[-1])
+    return int(left[min(np.searchsorted(cumulative, u, side="right"), last)])
 
 
 def _likeliest(logits: np.ndarray, mass: float) -> tuple[np.ndarray, np.ndarray]:
@@ -165,10 +170,17 @@ class Processed:
     removals: tuple[tuple[int, np.ndarray], ...]
 
     def logprobs(self, ids: np.ndarray) -> np.ndarray:
-        """Log of the probability that each of `ids` is drawn with, float64 [len(ids)]; -inf if removed."""
+        """Log of the probability that each of `ids` is drawn with, float64 [len(ids)]; -inf if removed.
+
+        What was not removed stays within the range of float32, in which it is recorded.
+        """
         left = self.logits[self.logits > -np.inf]
         top = left.max()
-        return self.logits[ids] - (top + np.log(np.exp(left - top).sum()))
+        values = self.logits[ids]
+        # The top is subtracted before the rest, which would vanish beside a large bias.
+        with np.errstate(over="ignore"):
+            logprobs = (values - top) - np.log(np.exp(left - top).sum())
+        return np.where(values > -np.inf, np.maximum(logprobs, np.finfo(np.float32).min), -np.inf)
 
     def removed_by(self, ids: np.ndarray) -> np.ndarray:
         """Index into `STAGES` of the stage that removed each of `ids`, uint8 [len(ids)]; 0 if none did."""

@@ -67,6 +67,11 @@ class TorchDecoder:
             MissingDependency: torch or transformers is not installed.
             InvalidCheckpoint: transformers does not know the architecture or cannot read the files.
         """
+        if checkpoint.layout != "plain":
+            raise InvalidCheckpoint(
+                f"{checkpoint.name} holds weights packed for {checkpoint.layout}; torch cannot read them.",
+                hint="Use the unpacked checkpoint of the same model.",
+            )
         require_torch()
         from transformers import AutoModelForCausalLM, AutoTokenizer
 

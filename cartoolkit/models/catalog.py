@@ -70,7 +70,7 @@ DEFAULT_MODEL = "smollm2-135m-instruct"
 CATALOG: dict[str, CatalogEntry] = {
     DEFAULT_MODEL: CatalogEntry(
         name=DEFAULT_MODEL,
-        title="SmolLM2 135M Instruct",
+        title="SmolLM2-135M-Instruct",
         description="A small chat model that answers simple questions on any laptop, without a GPU.",
         licence="Apache-2.0",
         parameters=134_515_008,

@@ -39,7 +39,7 @@ def resolve(name_or_path: str | Path | None = None, *, progress: bool = True) ->
         return _folder(name_or_path)
     name = (catalog.DEFAULT_MODEL if name_or_path is None else name_or_path).strip()
     if name.lower() in catalog.CATALOG:
-        return inspect_checkpoint(fetch(name, progress=progress))
+        return inspect_checkpoint(fetch(name, progress=progress), name=catalog.find(name).title)
     if looks_like_path(name):
         return _folder(name)
     if hub.is_hub_name(name):

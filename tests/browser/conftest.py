@@ -33,7 +33,10 @@ LAB_SETTINGS = {
 
 
 def find_chromium():
-    return next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    return next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))),
+        None,
+    )
 
 
 def pytest_collection_modifyitems(items):
@@ -145,7 +148,9 @@ def notebook(lab, browser, request):
     contexts = []
 
     def make(*cells, name=None, width=1280, height=1100, dark=False, idle=True):
-        name = name or f"{request.node.name[:60]}-{len(contexts)}.ipynb".replace("/", "-").replace("[", "-").replace("]", "")
+        name = name or f"{request.node.name[:60]}-{len(contexts)}.ipynb".replace("/", "-").replace(
+            "[", "-"
+        ).replace("]", "")
         if cells:
             book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
             book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}

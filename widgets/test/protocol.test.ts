@@ -1,4 +1,4 @@
-/** Expected values are those that scripts/protocol_fixtures.py writes into the examples. */
+/** Expected values are those that tests/fixtures/write_protocol_examples.py writes into the examples. */
 
 import { describe, expect, test } from "vitest";
 import readyExample from "../../tests/fixtures/protocol/ready.json";

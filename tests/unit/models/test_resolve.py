@@ -32,7 +32,7 @@ print(json.dumps(answer | {"seconds": time.perf_counter() - started}))
 
 def test_a_catalog_name_is_fetched(own_cache, local_wheels):
     found = resolve("Tiny", progress=False)
-    assert (found.name, found.path, found.is_catalog) == ("tiny", own_cache / "models" / "tiny", True)
+    assert (found.name, found.path, found.is_catalog) == ("Tiny", own_cache / "models" / "tiny", True)
 
 
 def test_a_catalog_name_goes_before_a_folder_of_that_name(own_cache, local_wheels, tmp_path, monkeypatch):

@@ -33,7 +33,7 @@ def header(**changes):
     )
 
 
-def step(index, token_id, text, ids=(), raw=(), drawn=(), removed=(), **rest):  # noqa: PLR0917
+def step(index, token_id, text, ids=(), raw=(), drawn=(), removed=(), **rest):
     """A step whose candidates have these probabilities; the chosen token is found among them."""
     with np.errstate(divide="ignore"):
         logprobs, processed = (np.log(np.array(p, np.float32)) for p in (raw, drawn))
