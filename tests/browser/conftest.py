@@ -69,14 +69,32 @@ def lab(tmp_path_factory):
     log = (folder / "lab.log").open("w")
     process = subprocess.Popen(
         [
-            sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
-            "--ServerApp.port_retries=0", "--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True", f"--ServerApp.root_dir={folder}",
-            f"--LabApp.app_settings_dir={overrides}", "--LabApp.news_url=", "--LabApp.extension_manager=readonly",
+            sys.executable,
+            "-m",
+            "jupyterlab",
+            "--no-browser",
+            "--allow-root",
+            "--ip=127.0.0.1",
+            f"--port={port}",
+            "--ServerApp.port_retries=0",
+            "--IdentityProvider.token=",
+            "--ServerApp.disable_check_xsrf=True",
+            f"--ServerApp.root_dir={folder}",
+            f"--LabApp.app_settings_dir={overrides}",
+            "--LabApp.news_url=",
+            "--LabApp.extension_manager=readonly",
         ],
-        stdout=log, stderr=subprocess.STDOUT, cwd=folder,
-        env={**os.environ, "JUPYTER_PREFER_ENV_PATH": "1", "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
-             "JUPYTERLAB_SETTINGS_DIR": str(folder / "user-settings"), "JUPYTER_DATA_DIR": str(folder / "data")},
-    )  # fmt: skip
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        cwd=folder,
+        env={
+            **os.environ,
+            "JUPYTER_PREFER_ENV_PATH": "1",
+            "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+            "JUPYTERLAB_SETTINGS_DIR": str(folder / "user-settings"),
+            "JUPYTER_DATA_DIR": str(folder / "data"),
+        },
+    )
     address = f"http://127.0.0.1:{port}"
     _wait_for(address, process, folder / "lab.log")
     yield folder, address

@@ -21,10 +21,18 @@ from cartoolkit.engine.torch_decoder import TorchDecoder
 from cartoolkit.errors import EngineClosed, ForwardFailed
 
 SMALL = {
-    "vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 128,
-    "eos_token_id": [2, 3], "bos_token_id": 1, "pad_token_id": 0,
-}  # fmt: skip
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 128,
+    "eos_token_id": [2, 3],
+    "bos_token_id": 1,
+    "pad_token_id": 0,
+}
 
 
 def llama():
@@ -36,20 +44,26 @@ def mistral_with_a_short_window():
 
 
 def gemma_with_mixed_windows():
-    return Gemma3ForCausalLM(
-        Gemma3TextConfig(**SMALL, sliding_window=8, layer_types=["sliding_attention", "full_attention"] * 2)
-    )
+    layers = ["sliding_attention", "full_attention"] * 2
+    return Gemma3ForCausalLM(Gemma3TextConfig(**SMALL, sliding_window=8, layer_types=layers))
 
 
 def hybrid_with_recurrent_layers():
     layers = ["linear_attention", "full_attention"] * 2
     return Qwen3NextForCausalLM(
         Qwen3NextConfig(
-            **SMALL, layer_types=layers, linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=8,
-            linear_value_head_dim=8, num_experts=2, num_experts_per_tok=1, moe_intermediate_size=16,
+            **SMALL,
+            layer_types=layers,
+            linear_num_key_heads=2,
+            linear_num_value_heads=2,
+            linear_key_head_dim=8,
+            linear_value_head_dim=8,
+            num_experts=2,
+            num_experts_per_tok=1,
+            moe_intermediate_size=16,
             shared_expert_intermediate_size=16,
         )
-    )  # fmt: skip
+    )
 
 
 FAMILIES = [llama, mistral_with_a_short_window, gemma_with_mixed_windows, hybrid_with_recurrent_layers]
