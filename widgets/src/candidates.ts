@@ -137,8 +137,11 @@ function figures(step: Step): HTMLElement {
     ["surprisal", `${format.nats(-step.logprob)} nats`, "of this token, raw"],
     ["elapsed", format.seconds(step.elapsed), "from the request to this token"],
   ];
+  const known = Number.isNaN(step.logprob)
+    ? rows.filter(([name]) => name === "id" || name === "elapsed")
+    : rows;
   const list = h("dl", { class: "figures" });
-  for (const [name, value, title] of rows)
+  for (const [name, value, title] of known)
     list.append(h("div", { title }, h("dt", {}, name), h("dd", {}, value)));
   return list;
 }

@@ -175,6 +175,7 @@ class RunView {
     this.#notices.update(store);
     this.#status.update(store);
     this.#card.dataset["phase"] = phaseOf(store);
+    this.#card.toggleAttribute("data-none", store.count === 0 && !store.live);
     this.#card.toggleAttribute("data-bare", store.count > 0 && !store.inspected);
     this.#plot.setData(store.numbers.max_prob.values, store.live);
     this.#showThreshold();

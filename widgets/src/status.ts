@@ -41,7 +41,7 @@ export function statusText(store: RunStore): string {
     case "paused":
       return `paused · ${tokens}`;
     case "failed":
-      return `failed after ${tokens}`;
+      return store.count === 0 ? "failed before the first token" : `failed after ${tokens}`;
     case "running":
       return joined(tokens, speedText(tokensPerSecond(store.numbers.elapsed.values)));
     case "finished":

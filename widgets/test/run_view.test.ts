@@ -57,6 +57,12 @@ test("a failure is an alert with its advice, and what was generated stays", asyn
   expect(view.tokens()).toHaveLength(2);
 });
 
+test("a failure before the first token leaves nothing empty beside it", async () => {
+  const { view } = await played(examples.start(), examples.failure());
+  expect(view.find("status").textContent).toBe("failed before the first token");
+  expect(view.find("run-view").hasAttribute("data-none")).toBe(true);
+});
+
 test("a gap is answered with ready, and not for every message that shows it", async () => {
   const { model } = await played(begin("r", words("a")));
   model.receive(update({ seq: 5 }, 4, words("e")));

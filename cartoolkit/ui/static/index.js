@@ -221,8 +221,9 @@ function figures(step) {
     ["surprisal", `${nats(-step.logprob)} nats`, "of this token, raw"],
     ["elapsed", seconds(step.elapsed), "from the request to this token"]
   ];
+  const known = Number.isNaN(step.logprob) ? rows.filter(([name]) => name === "id" || name === "elapsed") : rows;
   const list = h("dl", { class: "figures" });
-  for (const [name, value, title] of rows)
+  for (const [name, value, title] of known)
     list.append(h("div", { title }, h("dt", {}, name), h("dd", {}, value)));
   return list;
 }
@@ -991,7 +992,7 @@ function statusText(store) {
     case "paused":
       return `paused · ${tokens}`;
     case "failed":
-      return `failed after ${tokens}`;
+      return store.count === 0 ? "failed before the first token" : `failed after ${tokens}`;
     case "running":
       return joined(tokens, speedText(tokensPerSecond(store.numbers.elapsed.values)));
     case "finished":
@@ -1232,7 +1233,7 @@ function readCandidate(block, row, k, chosen) {
 
 // src/styles.ts
 var THEME = `
-:host { display: block; }
+:host { all: initial; display: block; width: 100%; }
 .view {
   --bg: var(--jp-layout-color1, var(--vscode-editor-background, #fff));
   --fg: var(--jp-ui-font-color1, var(--vscode-editor-foreground, #1b1f24));
@@ -1252,7 +1253,7 @@ var THEME = `
   --chosen-bg: color-mix(in srgb, var(--processed) 12%, var(--bg));
   --mono: var(--jp-code-font-family, ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace);
   --sans: var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif);
-  container-type: inline-size;
+  container-type: inline-size; min-width: 320px;
   color-scheme: light;
 }
 .view.dark {
@@ -1299,12 +1300,13 @@ var CARD = `
 .footer b { color: var(--fg); font: 12px var(--mono); }
 .footer .remark { margin-left: auto; }
 .spoken { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-.card[data-phase="empty"] :is(.legend, .tokens, .plot, .side, .footer) { display: none; }
-.card[data-phase="empty"] .columns { grid-template-columns: minmax(0, 1fr); }
-.card[data-phase="empty"] .main { border: 0; padding: 28px 16px; }
-.card[data-phase="empty"] .meta { justify-content: center; }
-.card[data-phase="empty"] .status { justify-content: center; font-size: 13.5px; text-align: center; }
+.card[data-none] :is(.legend, .tokens, .plot, .side, .footer) { display: none; }
+.card[data-none] .columns { grid-template-columns: minmax(0, 1fr); }
+.card[data-none] .main { border: 0; padding: 28px 16px; }
+.card[data-none] .meta { justify-content: center; }
+.card[data-none] .status { justify-content: center; font-size: 13.5px; text-align: center; }
 .card[data-phase="prefilling"] .footer > :nth-child(-n + 3) { display: none; }
+.card[data-bare] .side { min-height: 0; }
 .card[data-bare] :is(.plot, .legend, .footer > :nth-child(-n + 3)) { display: none; }
 @container (max-width: 859px) {
   .columns { grid-template-columns: minmax(0, 1fr); }
@@ -1352,7 +1354,7 @@ var TOKENS = `
 .token:is(:hover, .hovered) { outline: 1px solid var(--dim); outline-offset: 1px; }
 .token.marked { outline: 1.5px dashed var(--accent); outline-offset: 1px; }
 .token.selected { outline: 2px solid var(--accent); outline-offset: 1px; }
-.token:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; box-shadow: 0 0 0 5px rgb(from var(--accent) r g b / .3); }
+.token:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; box-shadow: 0 0 0 5px color-mix(in srgb, var(--accent) 30%, transparent); }
 .token.boxed::before { content: attr(data-sign); }
 .token.boxed, .sign {
   font: 11px/1.4 var(--mono); color: var(--dim); unicode-bidi: isolate; text-decoration: none; font-style: normal;
@@ -1447,6 +1449,11 @@ tr.removed .label { color: var(--dim); text-decoration: line-through; text-decor
 .draw-ends { display: flex; justify-content: space-between; gap: 8px; margin-top: 6px; color: var(--dim); font-size: 11.5px; font-variant-numeric: tabular-nums; text-align: center; }
 `;
 var REST = `
+@container (max-width: 369px) {
+  .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  .side { min-height: 470px; }
+  col.name { width: 25%; } col.processed { width: 66px; } col.fate { width: 48px; }
+}
 .tooltip {
   position: absolute; top: 0; left: 0; z-index: 2; display: flex; gap: 6px; align-items: center; pointer-events: none; white-space: nowrap;
   padding: 3px 7px; border-radius: 5px; border: 1px solid var(--line); background: var(--bg); color: var(--fg); font-size: 12px;
@@ -2238,6 +2245,7 @@ var RunView = class {
     this.#notices.update(store);
     this.#status.update(store);
     this.#card.dataset["phase"] = phaseOf(store);
+    this.#card.toggleAttribute("data-none", store.count === 0 && !store.live);
     this.#card.toggleAttribute("data-bare", store.count > 0 && !store.inspected);
     this.#plot.setData(store.numbers.max_prob.values, store.live);
     this.#showThreshold();
