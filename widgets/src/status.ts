@@ -10,7 +10,7 @@ export type Phase = "empty" | "prefilling" | "running" | "paused" | "finished" |
 const EMPTY = "Nothing has been generated yet. Write a prompt and press Generate.";
 const REASONS: Record<string, string> = {
   stop: "its end token",
-  length: "the token limit",
+  length: "its length",
   stopped: "you",
   time_limit: "the time limit",
   error: "an error",
@@ -26,9 +26,10 @@ export function phaseOf(store: RunStore): Phase {
 
 /** Who or what ended a run: the reason in words, and the token or sentence that goes with it. */
 export function endedBy(reason: string, detail: string): string {
-  if (reason === "stopped" || reason === "length") return `ended by ${REASONS[reason]}`;
-  const words = detail || REASONS[reason] || reason;
-  return words === "" ? "" : `ended by ${words}`;
+  const words = REASONS[reason] ?? reason;
+  if (reason === "stopped") return `ended by ${words}`;
+  if (reason === "stop" || words === "") return detail || words ? `ended by ${detail || words}` : "";
+  return detail === "" ? `ended by ${words}` : `ended by ${words} (${detail})`;
 }
 
 export function statusText(store: RunStore): string {
@@ -49,7 +50,8 @@ export function statusText(store: RunStore): string {
   }
 }
 
-function prefillText({ prefill }: RunStore): string {
+function prefillText({ prefill, state }: RunStore): string {
+  if (state === "waiting") return "waiting for the model";
   if (prefill === null || prefill.total === 0) return "reading the prompt";
   return `reading the prompt ${format.count(prefill.done)} / ${format.plural(prefill.total, "token")}`;
 }

@@ -180,9 +180,12 @@ test("settings are told in the sampler's order, and what does nothing is off", (
   expect(describeParams({ temperature: 0, top_k: "many" })).toEqual(["temperature 0 (greedy)"]);
 });
 
-test("who ended a run", () => {
-  expect(endedBy("stop", "end token <|im_end|>")).toBe("ended by end token <|im_end|>");
-  expect(endedBy("stopped", "")).toBe("ended by you");
-  expect(endedBy("length", "")).toBe("ended by the token limit");
-  expect(endedBy("", "")).toBe("");
-});
+test.each([
+  ["stop", "end token <|im_end|>", "ended by end token <|im_end|>"],
+  ["stop", "", "ended by its end token"],
+  ["stopped", "by the user", "ended by you"],
+  ["length", "max_tokens=64", "ended by its length (max_tokens=64)"],
+  ["length", "the context window is full", "ended by its length (the context window is full)"],
+  ["time_limit", "after 300 s", "ended by the time limit (after 300 s)"],
+  ["", "", ""],
+])("a run that ended by %j %j says %j", (reason, detail, text) => expect(endedBy(reason, detail)).toBe(text));

@@ -124,7 +124,6 @@ export function mount(model: FakeModel): Mounted {
 
 /** Wait until what has been received is on the page. */
 export async function shown(): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 60));
   await new Promise((resolve) => requestAnimationFrame(resolve));
 }
 

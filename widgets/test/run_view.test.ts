@@ -42,6 +42,13 @@ test("a run is told as it goes: prefill, tokens, end", async () => {
   expect(view.find("notices").textContent).toBe("The prompt was cut.");
 });
 
+test("a run whose model is busy says that it waits", async () => {
+  const { view } = await played(
+    update({ ...examples.start().content, state: "waiting", prefill: undefined }),
+  );
+  expect(view.find("status").textContent).toBe("waiting for the model");
+});
+
 test("a paused run says so, once, to a screen reader", async () => {
   const { model, view } = await played(begin("r", words("a")));
   model.receive(update({ seq: 2, state: "paused" }));

@@ -965,7 +965,7 @@ function show(value) {
 var EMPTY = "Nothing has been generated yet. Write a prompt and press Generate.";
 var REASONS = {
   stop: "its end token",
-  length: "the token limit",
+  length: "its length",
   stopped: "you",
   time_limit: "the time limit",
   error: "an error"
@@ -978,9 +978,10 @@ function phaseOf(store) {
   return store.count === 0 ? "prefilling" : "running";
 }
 function endedBy(reason, detail) {
-  if (reason === "stopped" || reason === "length") return `ended by ${REASONS[reason]}`;
-  const words = detail || REASONS[reason] || reason;
-  return words === "" ? "" : `ended by ${words}`;
+  const words = REASONS[reason] ?? reason;
+  if (reason === "stopped") return `ended by ${words}`;
+  if (reason === "stop" || words === "") return detail || words ? `ended by ${detail || words}` : "";
+  return detail === "" ? `ended by ${words}` : `ended by ${words} (${detail})`;
 }
 function statusText(store) {
   const tokens = plural(store.finish?.completion_tokens ?? store.count, "token");
@@ -999,7 +1000,8 @@ function statusText(store) {
       return finishText(store, tokens);
   }
 }
-function prefillText({ prefill }) {
+function prefillText({ prefill, state }) {
+  if (state === "waiting") return "waiting for the model";
   if (prefill === null || prefill.total === 0) return "reading the prompt";
   return `reading the prompt ${count(prefill.done)} / ${plural(prefill.total, "token")}`;
 }
