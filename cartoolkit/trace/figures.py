@@ -163,7 +163,7 @@ def plot_candidates(trace: Trace, i: int, ax: Axes | None = None, *, most: int =
     ax.set_xlim(0, min(1.0, max(*raw, *drawn)) * 1.25)  # room for the notes
     ax.set_xticks([tick for tick in ax.get_xticks() if 0 <= tick <= min(1, ax.get_xlim()[1])])
     ax.set_xlabel("probability")
-    ax.legend(loc="lower right", frameon=False, fontsize=8)
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=8, borderaxespad=0.2)
     return ax
 
 

@@ -49,6 +49,7 @@ class RunInfo(TypedDict):
     device: str
     dtype: str
     context_length: int
+    vocab_size: int
     prompt: str
     params: dict[str, Any]
 

@@ -59,7 +59,7 @@ class Inspector(W.VBox):
         self.prompt.add_class("cartoolkit-prompt")
         self.controls = SamplerControls(request.params)
         self.buttons = Buttons()
-        self.view = RunView()
+        self.view = RunView(show_model=False)
         self._refusal = W.HTML(layout=W.Layout(display="none"))
         self._request = request
         self._session: Session | None = None

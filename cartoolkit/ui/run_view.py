@@ -45,6 +45,7 @@ class RunView(anywidget.AnyWidget):
         threshold: raw max probability below which a token counts as doubtful.
         selected: index of the step shown beside the text, or None.
         snapshot: the finished run, kept with a saved notebook.
+        show_model: whether the view names the model; False where something around it does.
     """
 
     _esm = _STATIC / "index.js"
@@ -52,7 +53,9 @@ class RunView(anywidget.AnyWidget):
     metric = traitlets.Enum(["max_prob", "prob", "entropy", "surprisal"], "max_prob").tag(sync=True)
     threshold = traitlets.Float(0.4, min=0, max=1).tag(sync=True)
     selected = traitlets.Int(None, allow_none=True, min=0).tag(sync=True)
-    snapshot = traitlets.Dict(None, allow_none=True).tag(sync=True)
+    snapshot = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+
+    show_model = traitlets.Bool(default_value=True).tag(sync=True)
 
     def __init__(self, session: Session | None = None, **traits: Any) -> None:  # noqa: ANN401
         unknown = [name for name in traits if name not in self.trait_names()]
@@ -131,7 +134,7 @@ class RunView(anywidget.AnyWidget):
         buffers: list[Any] = []
         if whole:
             content["info"] = _info(session.header)
-            content["notices"] = [event.text for event in session.header.events]
+        content["notices"] = [event.text for event in session.header.events]
         if steps:
             content["steps"], buffers = steps_block(steps, first)
         if (progress := session.progress) is not None:
@@ -153,6 +156,7 @@ def _info(header: TraceHeader) -> RunInfo:
         device=header.model.device,
         dtype=header.model.dtype,
         context_length=header.model.context_length,
+        vocab_size=header.model.vocab_size,
         prompt=header.prompt,
         params=params,
     )

@@ -40,7 +40,7 @@ class RunView {
   #asked = { what: "", when: Number.NEGATIVE_INFINITY };
 
   #card = h("article", { class: "card", "data-testid": "run-view", "aria-label": "generation" });
-  #header = new Header();
+  #header: Header;
   #notices = new Notices();
   #status = new Status();
   #footer = new Footer();
@@ -52,6 +52,7 @@ class RunView {
 
   constructor(model: Model, signal: AbortSignal) {
     this.#model = model;
+    this.#header = new Header(model.get("show_model") !== false);
     this.#writer = new TraitWriter(model, signal);
     this.#legend = new Legend((metric) => this.#chooseMetric(metric), signal);
     this.#tokens = new TokenText(

@@ -42,6 +42,12 @@ export function describeParams(params: Params): string[] {
 export class Header {
   readonly node = h("header", { class: "header", hidden: true });
   #shown: RunInfo | null = null;
+  readonly #showModel: boolean;
+
+  /** A host that names the model itself leaves that line out. */
+  constructor(showModel: boolean) {
+    this.#showModel = showModel;
+  }
 
   update(info: RunInfo | null): void {
     if (info === this.#shown) return;
@@ -63,7 +69,8 @@ export class Header {
       ...describeParams(info.params).map((words) => h("span", {}, words)),
     );
     const asked = h("div", { class: "asked", title: info.prompt, dir: "auto" }, info.prompt);
-    this.node.replaceChildren(what, how, ...(info.prompt === "" ? [] : [asked]));
+    const rows = [this.#showModel ? what : null, how, info.prompt === "" ? null : asked];
+    this.node.replaceChildren(...rows.filter((row) => row !== null));
   }
 }
 

@@ -9,6 +9,7 @@ export type Traits = {
   threshold: number;
   selected: number | null;
   snapshot: unknown;
+  show_model: boolean;
 };
 
 export type Model = AnyModel<Traits>;

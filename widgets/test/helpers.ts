@@ -54,6 +54,7 @@ export class FakeModel {
       threshold: 0.4,
       selected: null,
       snapshot: null,
+      show_model: true,
       ...traits,
     };
   }

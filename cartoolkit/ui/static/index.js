@@ -1507,6 +1507,11 @@ function describeParams(params) {
 var Header = class {
   node = h("header", { class: "header", hidden: true });
   #shown = null;
+  #showModel;
+  /** A host that names the model itself leaves that line out. */
+  constructor(showModel) {
+    this.#showModel = showModel;
+  }
   update(info) {
     if (info === this.#shown) return;
     this.#shown = info;
@@ -1527,7 +1532,8 @@ var Header = class {
       ...describeParams(info.params).map((words) => h("span", {}, words))
     );
     const asked = h("div", { class: "asked", title: info.prompt, dir: "auto" }, info.prompt);
-    this.node.replaceChildren(what, how, ...info.prompt === "" ? [] : [asked]);
+    const rows = [this.#showModel ? what : null, how, info.prompt === "" ? null : asked];
+    this.node.replaceChildren(...rows.filter((row) => row !== null));
   }
 };
 var Notices = class {
@@ -2122,7 +2128,7 @@ var RunView = class {
   #reflagged = [];
   #asked = { what: "", when: Number.NEGATIVE_INFINITY };
   #card = h("article", { class: "card", "data-testid": "run-view", "aria-label": "generation" });
-  #header = new Header();
+  #header;
   #notices = new Notices();
   #status = new Status();
   #footer = new Footer();
@@ -2133,6 +2139,7 @@ var RunView = class {
   #panel;
   constructor(model, signal) {
     this.#model = model;
+    this.#header = new Header(model.get("show_model") !== false);
     this.#writer = new TraitWriter(model, signal);
     this.#legend = new Legend((metric) => this.#chooseMetric(metric), signal);
     this.#tokens = new TokenText(
