@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-__all__ = ["ContentBlock", "MediaBlock", "Message", "TextBlock", "ToolCall"]
+__all__ = ["ContentBlock", "MediaBlock", "Message", "Text", "TextBlock", "ToolCall"]
+
+
+def _encodable(text: str) -> str:
+    """Refuse what no tokenizer takes and no file holds; UnicodeEncodeError is a ValueError."""
+    text.encode()
+    return text
+
+
+Text = Annotated[str, AfterValidator(_encodable)]
+"""A string without lone surrogates, which half a JSON escape or a file name of unknown encoding leaves."""
 
 
 class _Value(BaseModel):
@@ -17,7 +27,7 @@ class TextBlock(_Value):
     """A piece of plain text."""
 
     type: Literal["text"] = "text"
-    text: str
+    text: Text
 
 
 class MediaBlock(_Value):
@@ -35,8 +45,8 @@ ContentBlock = Annotated[TextBlock | MediaBlock, Field(discriminator="type")]
 class ToolCall(_Value):
     """A call that the assistant asked for."""
 
-    id: str | None = None
-    name: str
+    id: Text | None = None
+    name: Text
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -48,9 +58,9 @@ class Message(_Value):
     """
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: str | list[ContentBlock] = ""
+    content: Text | list[ContentBlock] = ""
     tool_calls: list[ToolCall] = Field(default_factory=list)
-    tool_call_id: str | None = None
+    tool_call_id: Text | None = None
 
     def media(self) -> list[MediaBlock]:
         """The blocks that are not text, in order."""

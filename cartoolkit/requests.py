@@ -7,14 +7,22 @@ field, the allowed range and the value received (`InvalidRequest`).
 from __future__ import annotations
 
 import difflib
-import operator
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 
 from cartoolkit.errors import InvalidRequest
-from cartoolkit.messages import Message
+from cartoolkit.messages import Message, Text
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -24,19 +32,29 @@ __all__ = ["GenerateParams", "GenerateRequest", "Prompt", "make_request"]
 Prompt = str | Sequence[Message | Mapping[str, Any]]
 
 
-def _number(value: object) -> object:
+def _number(value: Any) -> Any:  # noqa: ANN401 - pydantic hands over whatever the caller gave
     """Accept numpy's numbers as Python's; refuse booleans and text, which would be read as 1 or parsed."""
+    value = _scalar(value)
     if isinstance(value, bool | str | bytes):
         raise ValueError("not a number")  # noqa: TRY004 - pydantic turns only ValueError into a report
-    return value.item() if hasattr(value, "item") else value
+    return value
 
 
-def _integer(value: object) -> object:
+def _scalar(value: Any) -> Any:  # noqa: ANN401
+    """What numpy, torch and mlx wrap into an array of one."""
+    if not hasattr(value, "item"):
+        return value
+    try:
+        return value.item()
+    except Exception as error:
+        # Each library has its own error for an array of several.
+        raise ValueError("not a number") from error
+
+
+def _integer(value: Any) -> Any:  # noqa: ANN401
     """As `_number`, and whole: 40.0 is taken as 40, 40.5 is refused."""
     value = _number(value)
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if value is None else operator.index(value) if hasattr(value, "__index__") else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _strings(value: object) -> object:
@@ -48,9 +66,9 @@ _Int = Annotated[int, BeforeValidator(_integer)]
 _NonEmpty = Annotated[str, Field(min_length=1, strict=True)]
 
 
-def _allowed(text: str) -> dict[str, Any]:
+def _allowed(text: str) -> dict[str, JsonValue]:
     """The range in words, which an error message repeats."""
-    return {"json_schema_extra": {"allowed": text}}
+    return {"allowed": text}
 
 
 class GenerateParams(BaseModel):
@@ -78,37 +96,62 @@ class GenerateParams(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    temperature: _Float = Field(0.7, ge=0, allow_inf_nan=False, **_allowed("a number ≥ 0 (0 is greedy)"))
-    top_k: _Int = Field(0, ge=0, **_allowed("a whole number ≥ 0 (0 keeps all tokens)"))
+    temperature: _Float = Field(
+        default=0.7, ge=0, allow_inf_nan=False, json_schema_extra=_allowed("a number ≥ 0 (0 is greedy)")
+    )
+    top_k: _Int = Field(
+        default=0, ge=0, json_schema_extra=_allowed("a whole number ≥ 0 (0 keeps all tokens)")
+    )
     top_p: _Float = Field(
-        0.9, gt=0, le=1, allow_inf_nan=False, **_allowed("a number above 0 and up to 1 (1 keeps all tokens)")
+        default=0.9,
+        gt=0,
+        le=1,
+        allow_inf_nan=False,
+        json_schema_extra=_allowed("a number above 0 and up to 1 (1 keeps all tokens)"),
     )
     min_p: _Float = Field(
-        0.0, ge=0, le=1, allow_inf_nan=False, **_allowed("a number from 0 to 1 (0 keeps all tokens)")
+        default=0.0,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        json_schema_extra=_allowed("a number from 0 to 1 (0 keeps all tokens)"),
     )
+    # The bounds of penalty and bias keep the arithmetic finite, so that "removed" stays the only -inf.
     repeat_penalty: _Float = Field(
-        1.0, gt=0, allow_inf_nan=False, **_allowed("a number above 0 (1 changes nothing)")
+        default=1.0,
+        ge=1e-100,
+        le=1e100,
+        allow_inf_nan=False,
+        json_schema_extra=_allowed("a number above 0, from 1e-100 to 1e100 (1 changes nothing)"),
     )
     logit_bias: dict[_Int, _Float] = Field(
-        default_factory=dict, **_allowed("a dict of token id (≥ 0) to a number below infinity")
+        default_factory=dict,
+        json_schema_extra=_allowed("a dict of token id (≥ 0) to a number from -1e100 to 1e100, or -inf"),
     )
-    max_tokens: _Int = Field(512, ge=1, **_allowed("a whole number ≥ 1"))
+    max_tokens: _Int = Field(default=512, ge=1, json_schema_extra=_allowed("a whole number ≥ 1"))
     stop: Annotated[list[_NonEmpty], BeforeValidator(_strings)] = Field(
-        default_factory=list, **_allowed("a non-empty string or a list of them")
+        default_factory=list, json_schema_extra=_allowed("a non-empty string or a list of them")
     )
-    seed: _Int | None = Field(None, ge=0, lt=2**63, **_allowed("a whole number from 0 to 2**63-1, or None"))
-    ignore_eos: bool = Field(False, strict=True, **_allowed("True or False"))
-    inspect: bool = Field(True, strict=True, **_allowed("True or False"))
-    candidates: _Int = Field(20, ge=1, le=1000, **_allowed("a whole number from 1 to 1000"))
-    truncate: bool = Field(True, strict=True, **_allowed("True or False"))
+    seed: _Int | None = Field(
+        default=None, ge=0, lt=2**63, json_schema_extra=_allowed("a whole number from 0 to 2**63-1, or None")
+    )
+    ignore_eos: bool = Field(default=False, strict=True, json_schema_extra=_allowed("True or False"))
+    inspect: bool = Field(default=True, strict=True, json_schema_extra=_allowed("True or False"))
+    candidates: _Int = Field(
+        default=20, ge=1, le=1000, json_schema_extra=_allowed("a whole number from 1 to 1000")
+    )
+    truncate: bool = Field(default=True, strict=True, json_schema_extra=_allowed("True or False"))
     time_limit: _Float | None = Field(
-        300.0, gt=0, allow_inf_nan=False, **_allowed("a number of seconds above 0, or None")
+        default=300.0,
+        gt=0,
+        allow_inf_nan=False,
+        json_schema_extra=_allowed("a number of seconds above 0, or None"),
     )
 
     @model_validator(mode="after")
     def _biases_are_usable(self) -> Self:
         for token_id, bias in self.logit_bias.items():
-            if token_id < 0 or not bias < float("inf"):
+            if token_id < 0 or not (-1e100 <= bias <= 1e100 or bias == float("-inf")):
                 raise ValueError("logit_bias")
         return self
 
@@ -127,11 +170,19 @@ class GenerateRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    prompt: str = Field("", strict=True, **_allowed("a non-empty string"))
-    messages: list[Message] | None = Field(None, **_allowed("a non-empty list of messages, each with a role"))
-    context: str | None = Field(None, strict=True, **_allowed("a string or None"))
-    chat_template: bool = Field(True, strict=True, **_allowed("True or False"))
-    params: GenerateParams = Field(default_factory=GenerateParams, **_allowed("a GenerateParams or a dict"))
+    prompt: Text = Field(
+        default="", strict=True, json_schema_extra=_allowed("a non-empty string of valid Unicode")
+    )
+    messages: list[Message] | None = Field(
+        default=None, json_schema_extra=_allowed("a non-empty list of messages, each with a role")
+    )
+    context: Text | None = Field(
+        default=None, strict=True, json_schema_extra=_allowed("a string of valid Unicode, or None")
+    )
+    chat_template: bool = Field(default=True, strict=True, json_schema_extra=_allowed("True or False"))
+    params: GenerateParams = Field(
+        default_factory=GenerateParams, json_schema_extra=_allowed("a GenerateParams or a dict")
+    )
 
     @model_validator(mode="after")
     def _something_to_answer(self) -> Self:
@@ -153,8 +204,16 @@ def _sentence(field: str, received: object) -> str:
     info = _FIELDS.get(field)
     extra = info.json_schema_extra if info is not None else None
     allowed = extra["allowed"] if isinstance(extra, dict) else "of another kind"
-    shown = repr(received)
-    return f"{field} must be {allowed}; got {shown if len(shown) <= 80 else shown[:77] + '...'}."
+    return f"{field} must be {allowed}; got {_shown(received)}."
+
+
+def _shown(value: object) -> str:
+    """A value in one short line."""
+    try:
+        shown = re.sub(r"\s*\n\s*", " ", repr(value))
+    except Exception:  # noqa: BLE001 - a value of somebody's own class, or an integer too long to print
+        shown = f"a value of type {type(value).__name__}"
+    return shown if len(shown) <= 80 else shown[:77] + "..."
 
 
 def _unknown(keyword: str) -> str:
@@ -168,19 +227,21 @@ def _unknown(keyword: str) -> str:
 def _fault_sentence(fault: ErrorDetails, given: Mapping[str, Any]) -> tuple[str, str]:
     """The field at fault and its sentence; our own validators name the field in their text."""
     place = [str(part) for part in fault["loc"]]
-    if fault["type"] == "extra_forbidden" and len(place) == 1:
+    if fault["type"] in ("extra_forbidden", "invalid_key") and len(place) == 1:
         return place[0], _unknown(place[0])
     field = next((part for part in place if part in _FIELDS), str(fault.get("ctx", {}).get("error", "")))
     sentence = _sentence(field, given.get(field, fault["input"]))
     if field == "messages" and len(place) > 1:
-        sentence += f" Message {' '.join(place[1:])}: {fault['msg']}."
+        # pydantic names the branch of a union, `str` or `list[...]`, as if it were a place.
+        inside = [part for part in place[1:] if part != "str" and "[" not in part]
+        sentence += f" Message {' '.join(inside)}: {fault['msg'].removeprefix('Value error, ')}."
     return field, sentence
 
 
 def _explain(error: ValidationError, given: Mapping[str, Any]) -> str:
-    """One sentence for the first fault of each field, in the order in which pydantic found them."""
+    """One sentence for the deepest fault of each field, which is the one in the form that was meant."""
     sentences: dict[str, str] = {}
-    for fault in error.errors():
+    for fault in sorted(error.errors(), key=lambda fault: -len(fault["loc"])):
         field, sentence = _fault_sentence(fault, given)
         sentences.setdefault(field, sentence)
     return " ".join(sentences.values())
@@ -203,11 +264,13 @@ def make_request(request: Prompt | GenerateRequest, **settings: Any) -> Generate
     if unknown:
         raise InvalidRequest(" ".join(_unknown(name) for name in unknown))
     fields = _fields_of(request)
+    if "prompt" in settings and "messages" not in settings:
+        fields.pop("messages", None)
     params = _as_dict(fields.pop("params", {})) | _as_dict(settings.pop("params", {}))
     tuned = params | {k: v for k, v in settings.items() if k in GenerateParams.model_fields}
     given = fields | {k: v for k, v in settings.items() if k in GenerateRequest.model_fields}
     try:
-        return GenerateRequest(**given, params=GenerateParams(**tuned))
+        return GenerateRequest(**given, params=GenerateParams.model_validate(tuned))
     except ValidationError as error:
         raise InvalidRequest(_explain(error, given | tuned)) from None
 
