@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from jinja2 import Template
+    from jinja2.ext import Extension
+    from jinja2.parser import Parser
 
     from cartoolkit.messages import Message
 
 __all__ = ["ChatTemplate", "with_context"]
 
+_MARK = re.compile(r"<[|｜][^|｜<>\s]+[|｜]>|<(?:start|end)_of_turn>|\[/?INST\]")
 _CONTEXT_INTRODUCTION = "Answer with the help of the following text."
 
 
@@ -53,7 +56,7 @@ class ChatTemplate:
     @cached_property
     def marks(self) -> frozenset[str]:
         """The control-token names that the source writes, such as ``<|im_start|>``."""
-        return frozenset(re.findall(r"<\|[^|<>\s]+\|>|<(?:start|end)_of_turn>|\[/?INST\]", self.source))
+        return frozenset(_MARK.findall(self.source))
 
     def is_formatted(self, prompt: str) -> bool:
         """Whether the caller has written the template's marks already, so that it must be left alone."""
@@ -65,17 +68,16 @@ class ChatTemplate:
         Raises:
             InvalidRequest: the template refuses the conversation, for instance two user turns in a row.
         """
-        from jinja2 import TemplateError
-
         turns = [_as_dict(message) for message in messages]
+        # transformers always defines the first two, and templates compare them with none.
+        names = {"tools": None, "documents": None, **self.special_tokens}
         try:
-            return self._compiled.render(
-                messages=turns, add_generation_prompt=add_generation_prompt, **self.special_tokens
-            )
-        except TemplateError as error:
+            return self._compiled.render(messages=turns, add_generation_prompt=add_generation_prompt, **names)
+        except Exception as error:
+            # A template is somebody else's program: it may also fail by a TypeError or an OverflowError.
             raise InvalidRequest(
                 f"the model's chat template refuses this conversation: {error}",
-                hint="Change the roles or their order, or pass chat_template=False to send the text as it is.",
+                hint="Change the roles or their order, or pass chat_template=False to send the text alone.",
             ) from error
 
     @cached_property
@@ -84,7 +86,7 @@ class ChatTemplate:
         from jinja2.sandbox import ImmutableSandboxedEnvironment
 
         environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
+            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _generation_tag()]
         )
         environment.filters["tojson"] = _to_json
         environment.globals["raise_exception"] = _raise
@@ -105,9 +107,33 @@ def _as_dict(message: Message) -> dict[str, Any]:
     return turn
 
 
-def _to_json(value: object, indent: int | None = None, **_: object) -> str:
+def _generation_tag() -> type[Extension]:
+    """``{% generation %}`` marks the assistant's words for training; here its body is rendered as it is."""
+    from jinja2 import nodes
+    from jinja2.ext import Extension
+
+    class GenerationTag(Extension):
+        tags = {"generation"}  # noqa: RUF012 - as Jinja declares it
+
+        def parse(self, parser: Parser) -> nodes.Node:
+            line = next(parser.stream).lineno
+            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+            return nodes.Scope(body, lineno=line)
+
+    return GenerationTag
+
+
+def _to_json(
+    value: object,
+    ensure_ascii: bool = False,  # noqa: FBT001, FBT002 - the order of arguments that transformers gives it
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,  # noqa: FBT001, FBT002
+) -> str:
     # Jinja's own filter escapes for HTML, which a prompt is not.
-    return json.dumps(value, ensure_ascii=False, indent=indent)
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
 
 
 def _raise(message: str) -> NoReturn:
