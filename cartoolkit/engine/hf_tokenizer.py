@@ -80,12 +80,18 @@ class HFTokenizer:
         token: Any = self._tokenizer.convert_ids_to_tokens(token_id)
         if token is None:
             return b""
-        if found := _BYTE_TOKEN.fullmatch(token):
-            return bytes.fromhex(found[1])
+        return self._piece_bytes(token, token_id)
+
+    def _piece_bytes(self, token: str, token_id: int) -> bytes:
+        """The bytes of a vocabulary entry, by the way in which the vocabulary writes them."""
         if self._is_byte_level:
             return _stand_in_bytes(token)
+        if found := _BYTE_TOKEN.fullmatch(token):
+            return bytes.fromhex(found[1])
         if self._is_metaspace:
             return token.replace("\u2581", " ").encode()
+        if affix := self._word_affix:
+            return _word_text(token, **affix).encode()
         text: Any = self._tokenizer.decode([token_id], clean_up_tokenization_spaces=False)
         return text.encode()
 
@@ -97,6 +103,12 @@ class HFTokenizer:
             return ""
         settings = json.loads(backend.to_str())
         return json.dumps([settings.get("pre_tokenizer"), settings.get("decoder")])
+
+    @cached_property
+    def _word_affix(self) -> dict[str, str]:
+        """How a decoder without spaces in its tokens marks words: `prefix` (BERT) or `suffix` (GPT-1)."""
+        _, decoder = json.loads(self._parts or "[null, null]")
+        return {k: v for k, v in (decoder or {}).items() if k in ("prefix", "suffix") and isinstance(v, str)}
 
     @property
     def _is_byte_level(self) -> bool:
@@ -115,6 +127,19 @@ def _byte_characters() -> dict[str, int]:
 
 
 _BYTE_OF = _byte_characters()
+
+
+def _word_text(token: str, *, prefix: str = "", suffix: str = "") -> str:
+    """A token with the space that belongs to it, whatever its neighbours.
+
+    >>> _word_text("##ing", prefix="##"), _word_text("play", prefix="##")
+    ('ing', ' play')
+    >>> _word_text("play</w>", suffix="</w>")
+    'play '
+    """
+    if prefix:
+        return token.removeprefix(prefix) if token.startswith(prefix) else f" {token}"
+    return token.replace(suffix, " ") if suffix else token
 
 
 def _stand_in_bytes(token: str) -> bytes:

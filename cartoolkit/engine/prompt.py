@@ -61,10 +61,11 @@ def _refuse_media(conversation: list[Message], decoder: Decoder) -> None:
 def _encode(request: GenerateRequest, conversation: list[Message], decoder: Decoder) -> list[int]:
     template = decoder.chat_template
     text = "\n\n".join(message.text() for message in conversation)
-    if template is None or not request.chat_template or template.is_formatted(text):
+    # Only a plain prompt can be written in the template's form; messages and a context may talk about it.
+    written = request.messages is None and template is not None and template.is_formatted(request.prompt)
+    if template is None or not request.chat_template or written:
         # Marks written by the caller bring their own beginning; plain text gets the model's.
-        marked = template is not None and template.is_formatted(text)
-        return decoder.encode(text, add_special_tokens=not marked)
+        return decoder.encode(text, add_special_tokens=not written)
     return decoder.encode(template.render(conversation))
 
 
