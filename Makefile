@@ -1,0 +1,72 @@
+# make lab    set everything up and open the first notebook
+# make test   every check there is; what continuous integration runs
+# make check  linters and types only
+# make widgets  rebuild the browser bundle after a change in widgets/src
+# make bench  the figures of the README
+
+SHELL := bash
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+BUNDLE := cartoolkit/ui/static
+# Jupyter refuses to run as root unless it is told that this is meant, as in a container.
+ROOT_FLAG := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.PHONY: lab test check widgets test-widgets test-python test-notebooks bench notebooks screenshots clean
+
+lab: $(VENV)/.lab
+	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_first_look.ipynb
+
+test: check test-widgets test-python test-notebooks
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+test-widgets: widgets/node_modules/.package-lock.json
+	cd widgets && npm run check && npm test && npm run build
+	git diff --exit-code --stat -- $(BUNDLE) || \
+	  { echo "The committed bundle is not what widgets/src builds: run 'make widgets' and commit it."; exit 1; }
+
+test-python: $(VENV)/.dev
+	scripts/ensure_chromium.sh
+	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest --doctest-modules cartoolkit
+
+test-notebooks: $(VENV)/.dev
+	$(BIN)/python -m pytest --nbmake --nbmake-kernel=python3 --nbmake-timeout=600 --timeout=900 notebooks
+
+widgets: widgets/node_modules/.package-lock.json
+	cd widgets && npm run build
+
+notebooks: $(VENV)/.dev
+	$(BIN)/python scripts/execute_notebooks.py
+
+screenshots: $(VENV)/.dev
+	$(BIN)/python scripts/screenshot.py
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/imports.py
+	$(BIN)/python benchmarks/decode.py
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.lab: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e ".[torch,lab]"
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e ".[torch,lab,dev]"
+	touch $@
+
+widgets/node_modules/.package-lock.json: widgets/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing; install Node.js 20 or newer."; exit 1; }
+	cd widgets && npm ci --no-fund --no-audit
+	touch $@
+
+clean:
+	rm -rf $(VENV) widgets/node_modules dist test-results
