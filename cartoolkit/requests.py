@@ -224,26 +224,32 @@ def _unknown(keyword: str) -> str:
     )
 
 
-def _fault_sentence(fault: ErrorDetails, given: Mapping[str, Any]) -> tuple[str, str]:
-    """The field at fault and its sentence; our own validators name the field in their text."""
+def _field_of(fault: ErrorDetails) -> str:
+    """The field at fault; our own validators name it in their text."""
+    if fault["loc"]:
+        return str(fault["loc"][0])
+    return str(fault.get("ctx", {}).get("error", ""))
+
+
+def _fault_sentence(field: str, fault: ErrorDetails, given: Mapping[str, Any]) -> str:
+    if field not in _FIELDS:
+        return _unknown(field)
     place = [str(part) for part in fault["loc"]]
-    if fault["type"] in ("extra_forbidden", "invalid_key") and len(place) == 1:
-        return place[0], _unknown(place[0])
-    field = next((part for part in place if part in _FIELDS), str(fault.get("ctx", {}).get("error", "")))
     sentence = _sentence(field, given.get(field, fault["input"]))
     if field == "messages" and len(place) > 1:
         # pydantic names the branch of a union, `str` or `list[...]`, as if it were a place.
         inside = [part for part in place[1:] if part != "str" and "[" not in part]
         sentence += f" Message {' '.join(inside)}: {fault['msg'].removeprefix('Value error, ')}."
-    return field, sentence
+    return sentence
 
 
 def _explain(error: ValidationError, given: Mapping[str, Any]) -> str:
     """One sentence for the deepest fault of each field, which is the one in the form that was meant."""
     sentences: dict[str, str] = {}
     for fault in sorted(error.errors(), key=lambda fault: -len(fault["loc"])):
-        field, sentence = _fault_sentence(fault, given)
-        sentences.setdefault(field, sentence)
+        # A list of token ids in place of messages has a fault for every one of them.
+        if (field := _field_of(fault)) not in sentences:
+            sentences[field] = _fault_sentence(field, fault, given)
     return " ".join(sentences.values())
 
 
