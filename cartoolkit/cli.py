@@ -28,7 +28,7 @@ def models() -> None:
 
 
 @app.command()
-def generate(
+def generate(  # noqa: PLR0917 - typer reads options off the parameters
     prompt: Annotated[str, typer.Argument(help="What to ask.")],
     model: Annotated[str | None, typer.Option(help="Catalog name, folder or hub name.")] = None,
     temperature: Annotated[float, typer.Option(help="0 always takes the likeliest token.")] = 0.7,

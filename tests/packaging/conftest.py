@@ -28,7 +28,12 @@ class Environment:
     def run(self, *command, **options):
         """Run a command with this environment's programs first; its output if it succeeds."""
         done = subprocess.run(
-            [str(part) for part in command], capture_output=True, text=True, env=self.variables, **options
+            [str(part) for part in command],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self.variables,
+            **options,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done.stdout

@@ -1,4 +1,4 @@
-"""Binder: the image's recipe is understood, and its build script makes an environment that runs notebook 01."""
+"""Binder: the recipe is understood, and its build script makes an environment that runs notebook 01."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(900)
 def test_repo2docker_accepts_the_configuration(checkout):
     done = subprocess.run(
         [sys.executable, "-m", "repo2docker", "--no-build", "--debug", "."],
-        cwd=checkout, capture_output=True, text=True,
+        cwd=checkout, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     recipe = done.stdout + done.stderr
