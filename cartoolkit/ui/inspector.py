@@ -65,9 +65,10 @@ class Inspector(W.VBox):
         self._session: Session | None = None
         self._twin = Twin(self)
         self._connect_buttons()
+        head = W.HTML(self._twin.hiding_style + _header(engine.info))
         super().__init__(
             [
-                W.HBox([W.HTML(_header(engine.info)), self.buttons], layout=_row("space-between")),
+                W.HBox([head, self.buttons], layout=_row("space-between")),
                 W.HBox([self.prompt, self.controls], layout=_row("flex-start")),
                 self._refusal,
                 self.view,
@@ -97,7 +98,7 @@ class Inspector(W.VBox):
 
         Args:
             prompt: put into the prompt box first; None takes what stands there.
-            paused: read the prompt, then wait for Step or Resume.
+            paused: begin with a pause; nothing is read before Step or Resume.
 
         Raises:
             InvalidRequest: the prompt or a control is out of range.
@@ -128,7 +129,7 @@ class Inspector(W.VBox):
         changed = threading.Event()
         unsubscribe = session.subscribe(changed.set)
         state = ""
-        while self._session is session and not session.done:
+        while self._session is session and self.comm is not None and not session.done:
             if session.state != state:
                 state = session.state
                 self.buttons.show_state(state)
@@ -148,6 +149,8 @@ class Inspector(W.VBox):
         self.buttons.stop.on_click(lambda _: self._session and self._session.stop())
 
     def _start_or_explain(self) -> None:
+        if self._session is not None and not self._session.done:
+            return  # the second click of a double click
         try:
             self.start()
         except CartoolkitError as error:
@@ -171,6 +174,11 @@ class Inspector(W.VBox):
         self._refusal.layout.display = None
 
     # Showing it
+
+    def close(self) -> None:
+        """Take the live view out of the notebook, which leaves the static twin; a running session goes on."""
+        self.view.close()
+        super().close()
 
     def freeze(self) -> None:
         """Replace the widget in the notebook by its static twin, which needs no kernel to be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["Twin"]
 
 _EMPTY = "Nothing has been generated yet. Run the notebook, write a prompt and press Generate."
+_LIVE = "application/vnd.jupyter.widget-view+json"
+# Where the live view cannot be shown, its output takes no room and no error.
+_NOTHING = {"text/html": ""}
 
 
 class _Shown(Protocol):
@@ -23,19 +27,28 @@ class _Shown(Protocol):
     def trace(self) -> Trace | None: ...
 
     @property
-    def _repr_mimebundle_(self) -> Callable[..., dict[str, Any]]: ...
+    def _repr_mimebundle_(self) -> Callable[..., dict[str, Any]] | None: ...
 
 
 class Twin:
-    """Puts ``text/html`` and ``text/plain`` beside the live view, and again when a run has ended.
+    """Puts the run as ``text/html`` and ``text/plain`` below the live view, and again when a run has ended.
 
-    The twin is written when the widget is displayed, which is before anything has been generated; so
-    every display is remembered and updated at the end of a run.
+    It is written when the widget is displayed, which is before anything has been generated; so every
+    display is remembered and updated at the end of a run. It is an output of its own: JupyterLab builds a
+    live view anew when its output is updated, which loses the reader's place. The widget shows
+    `hiding_style` in its page, so that the twin is seen where the live view is not, and only there.
     """
 
     def __init__(self, widget: _Shown) -> None:
         self._widget = widget
-        self._handles: list[DisplayHandle] = []
+        self._class = f"cartoolkit-twin-{secrets.token_hex(4)}"
+        self._views: list[DisplayHandle] = []
+        self._twins: list[DisplayHandle] = []
+
+    @property
+    def hiding_style(self) -> str:
+        """HTML that hides this twin while it is part of the page."""
+        return f"<style>.{self._class} {{display: none}}</style>"
 
     def bundle(self) -> dict[str, str]:
         """The run as a page fragment and as text, by MIME type."""
@@ -43,23 +56,32 @@ class Twin:
 
         trace = self._widget.trace
         if trace is None:
-            return {"text/html": f"<p>{_EMPTY}</p>", "text/plain": _EMPTY}
-        return {"text/html": run_html(trace), "text/plain": run_text(trace)}
+            html, text = f"<p>{_EMPTY}</p>", _EMPTY
+        else:
+            html, text = run_html(trace), run_text(trace)
+        return {"text/html": f'<div class="{self._class}">{html}</div>', "text/plain": text}
 
     def display(self) -> None:
-        """Show the widget with its twin in the running cell."""
-        from IPython.display import display
-
-        handle = display(self._widget._repr_mimebundle_(), raw=True, display_id=True)
-        if handle is not None:
-            self._handles.append(handle)
+        """Show the widget and its twin in the running cell; of a closed widget the twin alone."""
+        if (live := self._widget._repr_mimebundle_) is not None:
+            _show({_LIVE: live()[_LIVE], **_NOTHING}, self._views)
+        _show(self.bundle(), self._twins)
 
     def refresh(self) -> None:
         """Write the twin again wherever the widget was displayed."""
-        for handle in self._handles:
-            handle.update(self._widget._repr_mimebundle_(), raw=True)
+        for twin in self._twins:
+            twin.update(self.bundle(), raw=True)
 
     def freeze(self) -> None:
-        """Show the twin alone wherever the widget was displayed."""
-        for handle in self._handles:
-            handle.update(self.bundle(), raw=True)
+        """Leave the twin alone wherever the widget was displayed."""
+        self.refresh()
+        for view in self._views:
+            view.update(_NOTHING, raw=True)
+
+
+def _show(bundle: dict[str, Any], shown: list[DisplayHandle]) -> None:
+    from IPython.display import display
+
+    handle = display(bundle, raw=True, display_id=True)
+    if handle is not None:
+        shown.append(handle)
