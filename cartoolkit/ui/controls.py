@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["Buttons", "SamplerControls"]
 
 _WIDE = {"description_width": "104px"}
-_KNOB = {"style": _WIDE, "layout": W.Layout(width="310px", margin="0 8px 0 0")}
+_KNOB = {"style": _WIDE, "layout": W.Layout(width="auto")}
 
 
 class SamplerControls(W.VBox):
@@ -24,9 +24,10 @@ class SamplerControls(W.VBox):
     """
 
     def __init__(self, params: GenerateParams) -> None:
-        self._rest = params
+        self._given = params
         self.temperature = W.FloatSlider(
-            params.temperature, min=0, max=2, step=0.05, description="temperature", readout_format=".2f",
+            params.temperature, min=0, max=max(2, params.temperature), step=0.05,
+            description="temperature", readout_format=".2f",
             tooltip="0 always takes the likeliest token; above 1 flattens the distribution.", **_KNOB,
         )  # fmt: skip
         self.top_k = W.IntSlider(
@@ -34,7 +35,8 @@ class SamplerControls(W.VBox):
             tooltip="Keep the k likeliest tokens; 0 keeps all.", **_KNOB,
         )  # fmt: skip
         self.top_p = W.FloatSlider(
-            params.top_p, min=0.01, max=1, step=0.01, description="top-p", readout_format=".2f",
+            params.top_p, min=min(0.01, params.top_p), max=1, step=0.01,
+            description="top-p", readout_format=".2f",
             tooltip="Keep the likeliest tokens that together reach this; 1 keeps all.", **_KNOB,
         )  # fmt: skip
         self.min_p = W.FloatSlider(
@@ -42,31 +44,38 @@ class SamplerControls(W.VBox):
             tooltip="Drop tokens below this share of the likeliest one; 0 keeps all.", **_KNOB,
         )  # fmt: skip
         self.repeat_penalty = W.FloatSlider(
-            params.repeat_penalty, min=0.5, max=2, step=0.05, description="repeat penalty",
-            readout_format=".2f", tooltip="Above 1 makes tokens that have occurred less likely.", **_KNOB,
+            params.repeat_penalty, min=min(0.5, params.repeat_penalty), max=max(2, params.repeat_penalty),
+            step=0.05, description="repeat penalty", readout_format=".2f",
+            tooltip="Above 1 makes tokens that have occurred less likely.", **_KNOB,
         )  # fmt: skip
         self.max_tokens = W.BoundedIntText(
-            params.max_tokens, min=1, max=1_000_000, description="max tokens", **_KNOB
+            params.max_tokens, min=1, max=max(1_000_000, params.max_tokens), description="max tokens", **_KNOB
         )
         self.stop = W.Text(
-            "\n".join(params.stop).replace("\n", "\\n"), description="stop string", placeholder="none",
+            _stop_text(params.stop), description="stop string", placeholder="none",
             continuous_update=False, tooltip="Text that ends the answer; write \\n for a new line.", **_KNOB,
         )  # fmt: skip
-        self.seed = W.BoundedIntText(params.seed or 0, min=0, max=2**31 - 1, description="seed", **_KNOB)
+        seed = params.seed or 0
+        self.seed = W.BoundedIntText(seed, min=0, max=max(2**31 - 1, seed), description="seed", **_KNOB)
         self.new_seed = W.Checkbox(
             value=params.seed is None, description="new seed for each run", indent=False,
             layout=W.Layout(width="auto", margin="0 0 0 110px"),
         )  # fmt: skip
         more = W.VBox([self.min_p, self.repeat_penalty, self.max_tokens, self.stop, self.new_seed])
-        self.more = W.Accordion([more], titles=("More settings",), layout=W.Layout(width="318px"))
-        super().__init__([self.temperature, self.top_k, self.top_p, self.seed, self.more])
+        self.more = W.Accordion([more], titles=("More settings",))
+        super().__init__(
+            [self.temperature, self.top_k, self.top_p, self.seed, self.more],
+            layout=W.Layout(width="318px", max_width="100%"),
+        )
 
     def params(self) -> dict[str, Any]:
         """The settings as the controls stand, with those that have no control as they were given."""
-        settings = self._rest.model_dump()
+        settings = self._given.model_dump()
         for name in ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "max_tokens", "seed"):
             settings[name] = getattr(self, name).value
-        settings["stop"] = [self.stop.value.replace("\\n", "\n")] if self.stop.value else []
+        # The box holds one string; several that were given stay as long as it is not changed.
+        if self.stop.value != _stop_text(self._given.stop):
+            settings["stop"] = [self.stop.value.replace("\\n", "\n")] if self.stop.value else []
         return settings
 
 
@@ -78,7 +87,9 @@ class Buttons(W.HBox):
         self.pause = _button("Pause", "pause", "Stop before the next token, ready to go on")
         self.step = _button("Step", "step-forward", "Decode one token, then pause")
         self.stop = _button("Stop", "stop", "End the answer here and keep what there is")
-        super().__init__([self.generate, self.pause, self.step, self.stop])
+        super().__init__(
+            [self.pause, self.step, self.stop, self.generate], layout=W.Layout(flex_flow="row wrap")
+        )
         self.show_state("finished")
 
     def show_state(self, state: str) -> None:
@@ -87,9 +98,14 @@ class Buttons(W.HBox):
         paused = state == "paused"
         self.pause.description = "Resume" if paused else "Pause"
         self.pause.icon = "play" if paused else "pause"
-        self.generate.layout.display = "none" if running else None
+        # Generate keeps its place, or the second click of a double click would hit what has taken it.
+        self.generate.layout.visibility = "hidden" if running else None
         for button in (self.pause, self.step, self.stop):
             button.layout.display = None if running else "none"
+
+
+def _stop_text(stop: list[str]) -> str:
+    return " | ".join(stop).replace("\n", "\\n")
 
 
 def _button(description: str, icon: str, tooltip: str, **more: str) -> W.Button:
