@@ -67,7 +67,7 @@ class RunView(anywidget.AnyWidget):
         self._sent = 0
         self._session: Session | None = None
         # The pump and a view that has just appeared may both want to send.
-        self._sending = threading.Lock()
+        self._sending = threading.RLock()
         self.on_msg(self._receive)
         if session is not None:
             self.show(session)
@@ -91,22 +91,29 @@ class RunView(anywidget.AnyWidget):
         pump.start()
 
     def _pump(self, session: Session, changed: threading.Event, unsubscribe: Callable[[], None]) -> None:
-        """Send what has changed, at most once an interval, until the session ends or is replaced."""
+        """Send what has changed, at most once an interval, until the session ends or nobody follows it."""
         self._send_update(session, first=0, whole=True)
-        while self._session is session and not session.done:
+        while self._follows(session) and not session.done:
             changed.wait(1)
             changed.clear()
             self._send_update(session, first=self._sent)
             time.sleep(_INTERVAL)
         unsubscribe()
-        if self._session is session:
-            self._send_update(session, first=self._sent)
-            content, buffers = self._update(session, first=0, whole=True)
-            self.snapshot = {**content, "buffers": buffers}
+        self._send_update(session, first=self._sent)
+        self._take_snapshot(session)
+
+    def _take_snapshot(self, session: Session) -> None:
+        with self._sending:
+            if self._follows(session):
+                content, buffers = self._update(session, first=0, whole=True)
+                self.snapshot = {**content, "buffers": buffers}
+
+    def _follows(self, session: Session) -> bool:
+        return self._session is session and self.comm is not None  # None once the widget is closed
 
     def _send_update(self, session: Session, *, first: int, whole: bool = False) -> None:
         with self._sending:
-            if self._session is not session:
+            if not self._follows(session):
                 return
             content, buffers = self._update(session, first=first, whole=whole)
             block = content.get("steps")
