@@ -89,6 +89,8 @@ class GenerateParams(BaseModel):
         seed: makes the run repeatable; None draws one and records it in the trace.
         ignore_eos: go on after the model's end token, as benchmarks need.
         inspect: record the distribution behind every token; False records ids, text and times only.
+        prompt_logprobs: record the raw logprob of the prompt's own tokens too; the whole prompt is read
+            anew for it.
         candidates: how many candidates to record for each token, besides the chosen one.
         truncate: cut the start of a prompt that does not fit the context window; False refuses it.
         time_limit: seconds after which the answer is ended with what there is; None for no limit.
@@ -137,6 +139,7 @@ class GenerateParams(BaseModel):
     )
     ignore_eos: bool = Field(default=False, strict=True, json_schema_extra=_allowed("True or False"))
     inspect: bool = Field(default=True, strict=True, json_schema_extra=_allowed("True or False"))
+    prompt_logprobs: bool = Field(default=False, strict=True, json_schema_extra=_allowed("True or False"))
     candidates: _Int = Field(
         default=20, ge=1, le=1000, json_schema_extra=_allowed("a whole number from 1 to 1000")
     )

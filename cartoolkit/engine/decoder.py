@@ -78,6 +78,10 @@ class Decoder(Protocol):
         """
         ...
 
+    def forward_all(self, ids: Sequence[int], pos: int) -> np.ndarray:
+        """As `forward`, with the raw logits after each of `ids`, float32 [len(ids), vocab]."""
+        ...
+
     def clear_kv_cache(self) -> None:
         """Forget everything that was read."""
         ...

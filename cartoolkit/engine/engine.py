@@ -117,7 +117,7 @@ class Engine:
 
         Args:
             request: as for `generate`.
-            paused: read the prompt, then wait for `step` or `resume`.
+            paused: begin with a pause; nothing is read before `step` or `resume`.
             quiet: do not print what had to be done to the prompt; the trace's events say it anyway.
             settings: as for `generate`.
         """

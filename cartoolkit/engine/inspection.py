@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cartoolkit.engine.ordering import top_ids
 
-__all__ = ["Inspection", "inspect_row"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Inspection", "inspect_row", "token_logprobs"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +53,20 @@ class Inspection:
         """Raw probability of the likeliest token less that of the second."""
         probs = np.exp(self.logprobs(self.top[:2]))
         return float(probs[0] - (probs[1] if len(probs) > 1 else 0.0))
+
+
+def token_logprobs(rows: np.ndarray, ids: Sequence[int]) -> np.ndarray:
+    """Raw logprob of one token a row.
+
+    rows: float32 [n, vocab] logits; ids: int [n]. Returns float64 [n], natural log.
+
+    >>> token_logprobs(np.log(np.array([[0.25, 0.75], [0.5, 0.5]], np.float32)), [1, 0]).round(4)
+    array([-0.2877, -0.6931])
+    """
+    top = rows.max(axis=1, keepdims=True)
+    totals = np.exp(rows - top).sum(axis=1, dtype=np.float64)
+    chosen = rows[np.arange(len(rows)), np.asarray(ids, np.int64)]
+    return chosen.astype(np.float64) - top[:, 0] - np.log(totals)
 
 
 def inspect_row(logits: np.ndarray, k: int) -> Inspection:

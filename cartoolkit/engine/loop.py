@@ -6,26 +6,29 @@ it; everything it has to say comes out as events, the last as the generator's re
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from cartoolkit.engine.inspection import inspect_row
+from cartoolkit.engine.inspection import inspect_row, token_logprobs
 from cartoolkit.engine.sampler import Sampler
 from cartoolkit.engine.stops import StopGate
 from cartoolkit.errors import CartoolkitError, DecodeTimeout, ForwardFailed
 from cartoolkit.trace import Candidates, Step, TextStream, token_label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from cartoolkit.engine.decoder import Decoder
     from cartoolkit.engine.sampler import Processed
     from cartoolkit.requests import GenerateParams
 
-__all__ = ["STOP", "Decoded", "Ending", "Prefilled", "decode"]
+    _Reading = Generator["Prefilled | Scored", str | None, "np.ndarray | Ending"]
+
+__all__ = ["STOP", "Decoded", "Ending", "Prefilled", "Scored", "decode"]
 
 STOP: Final = "stop"
 """Sent into the loop to end it after the event just received."""
@@ -38,6 +41,13 @@ class Prefilled:
     done: int
     total: int
     reused: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Raw logprobs of the prompt's own tokens, float32 [prompt]; NaN for the first, which follows nothing."""
+
+    logprobs: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,7 @@ def decode(
     seed: int,
     started: float | None = None,
     clock: Callable[[], float] = time.perf_counter,
-) -> Generator[Prefilled | Decoded, str | None, Ending]:
+) -> Generator[Prefilled | Scored | Decoded, str | None, Ending]:
     """Answer a prompt, one event a chunk of prompt and one a token.
 
     Args:
@@ -81,7 +91,8 @@ def decode(
     writer = _Writer(decoder, prompt, params, seed=seed)
     started = clock() if started is None else started
     deadline = started + (params.time_limit or float("inf"))
-    logits = yield from _prefill(decoder, prompt, lambda: clock() > deadline)
+    read = _read_and_score if params.prompt_logprobs else _read
+    logits = yield from read(decoder, prompt, lambda: clock() > deadline)
     if isinstance(logits, Ending):
         return logits
     room = decoder.info.context_length - len(prompt)
@@ -119,58 +130,77 @@ def _length_ending(params: GenerateParams, room: int) -> Ending:
     return Ending("length", f"max_tokens={params.max_tokens}")
 
 
-def _prefill(
-    decoder: Decoder, prompt: Sequence[int], late: Callable[[], bool]
-) -> Generator[Prefilled, str | None, np.ndarray | Ending]:
+def _read(decoder: Decoder, prompt: Sequence[int], late: Callable[[], bool]) -> _Reading:
     """Read what the cache does not hold yet; the logits after the last token, or why it ended early."""
-    reused = done = _begin(decoder, prompt)
+    with _translated():
+        reused = done = decoder.begin_prompt(prompt)
     logits = np.empty(0, np.float32)
-    while done < len(prompt):
+    while True:
         if (yield Prefilled(done, len(prompt), reused)) == STOP:
             return Ending("stopped", "by the user")
-        if late():
-            raise DecodeTimeout(
-                f"the time limit passed while the prompt was being read: {done:,} of {len(prompt):,} tokens.",
-                hint="Raise time_limit, shorten the prompt, or use a faster device.",
-            )
-        chunk = prompt[done : done + decoder.prefill_chunk]
+        if done == len(prompt):
+            return logits
+        chunk = _next_chunk(decoder, prompt, done, late)
         logits = _forward(decoder, chunk, done)
         done += len(chunk)
-    yield Prefilled(done, len(prompt), reused)
-    return logits
 
 
-def _begin(decoder: Decoder, prompt: Sequence[int]) -> int:
+def _read_and_score(decoder: Decoder, prompt: Sequence[int], late: Callable[[], bool]) -> _Reading:
+    """As `_read`, with the logprob of every prompt token. It needs every row, so nothing is re-used."""
+    with _translated():
+        decoder.clear_kv_cache()
+        decoder.begin_prompt(prompt)
+    done, rows, scores = 0, np.empty((0, 0), np.float32), np.full(len(prompt), np.nan, np.float32)
+    while True:
+        if (yield Prefilled(done, len(prompt), 0)) == STOP:
+            return Ending("stopped", "by the user")
+        if done == len(prompt):
+            yield Scored(scores)
+            return rows[-1]
+        chunk = _next_chunk(decoder, prompt, done, late)
+        with _translated():
+            rows = decoder.forward_all(chunk, done)
+        following = prompt[done + 1 : done + 1 + len(chunk)]
+        scores[done + 1 : done + 1 + len(following)] = token_logprobs(rows[: len(following)], following)
+        done += len(chunk)
+
+
+def _next_chunk(
+    decoder: Decoder, prompt: Sequence[int], done: int, late: Callable[[], bool]
+) -> Sequence[int]:
+    if late():
+        raise DecodeTimeout(
+            f"the time limit passed while the prompt was being read: {done:,} of {len(prompt):,} tokens.",
+            hint="Raise time_limit, shorten the prompt, or use a faster device.",
+        )
+    return prompt[done : done + decoder.prefill_chunk]
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    """Whatever a decoder raises leaves its state unknown, and is said so."""
     try:
-        return decoder.begin_prompt(prompt)
+        yield
     except CartoolkitError:
         raise
     except Exception as error:
-        raise _failure(error) from error
+        raise ForwardFailed(
+            f"the model's forward raised {type(error).__name__}: {error}",
+            hint="The model is reloaded on the next call. If it was short of memory, shorten the prompt or "
+            "choose a smaller model or dtype.",
+        ) from error
 
 
 def _forward(decoder: Decoder, ids: Sequence[int], pos: int) -> np.ndarray:
-    """One forward; whatever it raises leaves the decoder's state unknown and is said so."""
-    try:
+    """The logits after the last of `ids`, checked to be usable."""
+    with _translated():
         logits = decoder.forward(ids, pos)
-    except CartoolkitError:
-        raise
-    except Exception as error:
-        raise _failure(error) from error
     if np.isnan(top := logits.max()) or top == -np.inf:
         raise ForwardFailed(
             f"the model produced no usable logits at position {pos + len(ids) - 1} (NaN or all -inf).",
             hint="Try dtype='float32'; half precision can overflow in some models.",
         )
     return logits
-
-
-def _failure(error: Exception) -> ForwardFailed:
-    return ForwardFailed(
-        f"the model's forward raised {type(error).__name__}: {error}",
-        hint="The model is reloaded on the next call. If it was short of memory, shorten the prompt or "
-        "choose a smaller model or dtype.",
-    )
 
 
 class _Writer:

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Literal
 
-from cartoolkit.engine.loop import STOP, Decoded, Prefilled, decode
+from cartoolkit.engine.loop import STOP, Decoded, Prefilled, Scored, decode
 from cartoolkit.engine.mailbox import Mailbox
 from cartoolkit.engine.result import Result
 from cartoolkit.errors import EngineError
@@ -193,9 +193,11 @@ class Session:
         except StopIteration as end:
             self._recorder.update(stop_reason=end.value.reason, stop_detail=end.value.detail)
 
-    def _record(self, event: Prefilled | Decoded) -> None:
+    def _record(self, event: Prefilled | Scored | Decoded) -> None:
         if isinstance(event, Decoded):
             self._recorder.add_steps(event.steps)
+        elif isinstance(event, Scored):
+            self._recorder.prompt_logprobs = event.logprobs
         else:
             self.progress = event
             self._phase = "running" if event.done == event.total else "prefilling"
@@ -203,9 +205,11 @@ class Session:
             self._recorder.update(reused_tokens=event.reused, prefill_seconds=seconds)
         self._notify()
 
-    def _next_order(self, event: Prefilled | Decoded) -> str | None:
+    def _next_order(self, event: Prefilled | Scored | Decoded) -> str | None:
         """Wait out a pause; STOP if that is what was asked for."""
-        decodes_next = isinstance(event, Decoded) or event.done == event.total
+        decodes_next = not isinstance(event, Prefilled) or (
+            event.done == event.total and not self._params.prompt_logprobs
+        )
         self._mailbox.wait_for_permission(spend=decodes_next, on_change=self._notify)
         return STOP if self._mailbox.stopped else None
 

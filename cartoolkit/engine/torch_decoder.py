@@ -138,6 +138,13 @@ class TorchDecoder:
             ValueError: `pos` is not where the cache ends.
             EngineClosed: after `close`.
         """
+        return self._forward(ids, pos, self._last_only)[-1]
+
+    def forward_all(self, ids: Sequence[int], pos: int) -> np.ndarray:
+        """As `forward`, with the raw logits after each of `ids`, float32 [len(ids), vocab]."""
+        return self._forward(ids, pos, {})
+
+    def _forward(self, ids: Sequence[int], pos: int, options: dict[str, int]) -> np.ndarray:
         import torch
 
         if self._model is None:
@@ -149,11 +156,11 @@ class TorchDecoder:
                 input_ids=torch.tensor([list(ids)], device=self._device),
                 use_cache=True,
                 **{self._cache_argument: self._cache.tensors},
-                **self._last_only,
+                **options,
             )
-            row = output.logits[0, -1].to(torch.float32).cpu().numpy()
+            rows = output.logits[0].to(torch.float32).cpu().numpy()
         self._cache.extend(ids)
-        return row
+        return rows
 
     def clear_kv_cache(self) -> None:
         """Forget everything that was read."""

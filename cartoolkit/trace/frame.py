@@ -1,4 +1,4 @@
-"""A trace as pandas tables: one row a step, or one row a candidate.
+"""A trace as pandas tables: one row a step, a candidate, or a token of the prompt.
 
 What each column is, raw or processed and in which unit, stands in ``frame.attrs`` under its name.
 """
@@ -16,7 +16,14 @@ from cartoolkit.trace.text import token_label
 if TYPE_CHECKING:
     from cartoolkit.trace.trace import Trace
 
-__all__ = ["CANDIDATES_FRAME", "STEPS_FRAME", "candidates_frame", "steps_frame"]
+__all__ = [
+    "CANDIDATES_FRAME",
+    "PROMPT_FRAME",
+    "STEPS_FRAME",
+    "candidates_frame",
+    "prompt_frame",
+    "steps_frame",
+]
 
 STEPS_FRAME = {
     "token_id": "the vocabulary's number of the chosen token",
@@ -58,6 +65,31 @@ CANDIDATES_FRAME = {
     "chosen": "True for the token that was chosen",
 }
 """Columns of `candidates_frame` and what they hold."""
+
+PROMPT_FRAME = {
+    "token_id": "the vocabulary's number",
+    "label": "the token as a name; bytes that are no text by themselves as \\xNN",
+    "logprob": "raw log-probability of the token after those before it, natural log",
+    "surprisal": "-logprob, nats",
+}
+"""Columns of `prompt_frame` and what they hold."""
+
+
+def prompt_frame(trace: Trace) -> pd.DataFrame:
+    """One row a token of the prompt as the model saw it, indexed by ``position``.
+
+    `logprob` is NaN for the first token, and for all of them unless the run was made with
+    `prompt_logprobs=True`. Columns and units: `PROMPT_FRAME`, also in ``frame.attrs``.
+    """
+    data = {
+        "token_id": trace.prompt_ids,
+        "label": [token_label(trace.token_bytes[int(i)]) for i in trace.prompt_ids],
+        "logprob": trace.prompt_logprobs,
+        "surprisal": -trace.prompt_logprobs.astype(np.float64),
+    }
+    frame = pd.DataFrame(data, index=pd.RangeIndex(len(trace.prompt_ids), name="position"))
+    frame.attrs.update(PROMPT_FRAME)
+    return frame
 
 
 def steps_frame(trace: Trace) -> pd.DataFrame:

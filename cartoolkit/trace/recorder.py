@@ -9,6 +9,8 @@ from cartoolkit.trace.trace import Trace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    import numpy as np
+
     from cartoolkit.trace.header import Event, TraceHeader
     from cartoolkit.trace.step import Step
 
@@ -21,6 +23,7 @@ class TraceRecorder:
     Attributes:
         header: replaced as a whole when something becomes known, never changed in place.
         prompt_ids: the prompt as it was read.
+        prompt_logprobs: float32 [prompt], set once if the prompt's own tokens are scored.
         steps: only ever appended to, so a reader may slice it at any time.
     """
 
@@ -30,6 +33,7 @@ class TraceRecorder:
         self.header = header
         self.steps: list[Step] = []
         self.prompt_ids = list(prompt_ids)
+        self.prompt_logprobs: np.ndarray | None = None
         self._token_bytes = token_bytes
         self._snapshot: Trace | None = None
 
@@ -51,6 +55,10 @@ class TraceRecorder:
         last = self._snapshot
         if last is None or len(last) != len(steps) or last.header is not header:
             self._snapshot = last = Trace.from_steps(
-                header, steps, prompt_ids=self.prompt_ids, token_bytes=self._token_bytes
+                header,
+                steps,
+                prompt_ids=self.prompt_ids,
+                prompt_logprobs=self.prompt_logprobs,
+                token_bytes=self._token_bytes,
             )
         return last

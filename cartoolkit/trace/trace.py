@@ -189,6 +189,12 @@ class Trace:
 
         return candidates_frame(self) if candidates else steps_frame(self)
 
+    def prompt_frame(self) -> pd.DataFrame:
+        """One row a token of the prompt, with its surprisal if `prompt_logprobs=True` asked for it."""
+        from cartoolkit.trace.frame import prompt_frame
+
+        return prompt_frame(self)
+
     def to_json(self, **options: Any) -> str:  # noqa: ANN401 - handed on to json.dumps
         """The whole trace as strict JSON for other tools; `save` is smaller, exact and can be loaded."""
         from cartoolkit.trace.json_export import to_json

@@ -60,6 +60,9 @@ class ScriptedDecoder:
         self.cached = [*self.cached, *ids]
         return self.row(len(self.cached) - self.prompt_length)
 
+    def forward_all(self, ids, pos):
+        return np.stack([self.forward([i], pos + n) for n, i in enumerate(ids)])
+
     def row(self, n):
         size = len(self.vocabulary)
         probs = np.full(size, 0.5 / (size - 1))

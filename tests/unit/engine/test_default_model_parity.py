@@ -89,6 +89,21 @@ def test_greedy_text_equals_generate_token_for_token(engine32, prompt):
     assert result.text == engine32.decoder.decode(expected.tolist())
 
 
+def test_prompt_logprobs_equal_transformers_at_every_position(fresh32):
+    """Over several chunks, with a warm cache that must not be used."""
+    prompt = "One fish, two fish, red fish, blue fish. " * 20
+    fresh32.generate(prompt, max_tokens=1)
+    result = fresh32.generate(prompt, max_tokens=3, temperature=0, prompt_logprobs=True)
+    frame = result.trace.prompt_frame()
+    assert result.usage.reused_tokens == 0
+    assert len(frame) > fresh32.decoder.prefill_chunk
+    rows = torch.log_softmax(torch.tensor(hf_logits(fresh32, result.trace.prompt_ids)).double(), -1)
+    expected = rows[:-1].gather(1, torch.tensor(result.trace.prompt_ids[1:]).long()[:, None])[:, 0]
+    assert np.isnan(frame["logprob"][0])
+    np.testing.assert_allclose(frame["logprob"][1:], expected.numpy(), atol=1e-4)
+    check_against_hf(fresh32, result.trace)
+
+
 def test_a_seed_repeats_bit_for_bit_with_and_without_a_warm_cache(fresh32):
     settings = {"seed": 7, "max_tokens": 20, "temperature": 1.2}
     runs = [fresh32.generate(PROMPTS[2], **settings).trace for _ in range(3)]

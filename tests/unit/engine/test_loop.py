@@ -1,9 +1,10 @@
 """The loop: prefill in chunks, stop at the right place, say why, lose nothing."""
 
+import numpy as np
 import pytest
 from scripted_decoder import EOS, ScriptedDecoder
 
-from cartoolkit.engine.loop import STOP, Decoded, Ending, Prefilled, decode
+from cartoolkit.engine.loop import STOP, Decoded, Ending, Prefilled, Scored, decode
 from cartoolkit.errors import DecodeTimeout, ForwardFailed
 from cartoolkit.requests import GenerateParams
 
@@ -37,7 +38,13 @@ def test_an_end_token_ends_the_answer_and_is_recorded_without_text():
     assert text(events) == "Hello world"
     assert ending == Ending("stop", "end token <end>")
     last = steps(events)[-1]
-    assert (last.token_id, last.text, last.bytes, last.special, last.label) == (EOS, "", b"<end>", True, "<end>")
+    assert (last.token_id, last.text, last.bytes, last.special, last.label) == (
+        EOS,
+        "",
+        b"<end>",
+        True,
+        "<end>",
+    )
 
 
 def test_an_end_token_that_is_not_marked_special_adds_no_text_either():
@@ -152,6 +159,24 @@ def test_logits_that_cannot_be_sampled_are_an_error_not_a_token(value):
     decoder.row = lambda n: row(n) * 0 + value
     with pytest.raises(ForwardFailed, match="no usable logits"):
         run(decoder)
+
+
+def test_prompt_tokens_are_scored_by_the_row_before_them_when_asked_for():
+    decoder = ScriptedDecoder(WORDS, [HELLO, EOS])
+    events, _ = run(decoder, prompt=[EOS, 2, EOS, 3, EOS, 4], prompt_logprobs=True)
+    scored = next(event for event in events if isinstance(event, Scored))
+    # While a prompt is read the script puts one half on the end token and shares the rest among eight.
+    expected = np.log([0.5 / 8, 0.5, 0.5 / 8, 0.5, 0.5 / 8])
+    assert np.isnan(scored.logprobs[0])
+    np.testing.assert_allclose(scored.logprobs[1:], expected, atol=1e-6)
+    assert text(events) == "Hello"
+
+
+def test_scoring_the_prompt_reads_all_of_it_even_if_it_is_cached():
+    decoder = ScriptedDecoder(WORDS, [EOS])
+    run(decoder, prompt=[1, 2, 3])
+    events, _ = run(decoder, prompt=[1, 2, 3], prompt_logprobs=True)
+    assert events[0] == Prefilled(0, 3, 0)
 
 
 class Clock:

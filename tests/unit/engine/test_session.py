@@ -250,7 +250,12 @@ def test_the_same_seed_repeats_and_a_missing_one_is_recorded(make_engine):
     engine = make_engine([1] * 30)
     first = engine.generate("a", max_tokens=20, temperature=2.0, top_p=1.0, ignore_eos=True)
     again = engine.generate(
-        "a", max_tokens=20, temperature=2.0, top_p=1.0, ignore_eos=True, seed=first.trace.header.params["seed"]
+        "a",
+        max_tokens=20,
+        temperature=2.0,
+        top_p=1.0,
+        ignore_eos=True,
+        seed=first.trace.header.params["seed"],
     )
     assert first.text == again.text
     assert list(first.trace.columns["draw"]) == list(again.trace.columns["draw"])
