@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cartoolkit.errors import ModelNotFound
+from cartoolkit.errors import InvalidRequest, ModelNotFound
 from cartoolkit.models import catalog, hub
 from cartoolkit.models.checkpoint import Checkpoint, absolute, inspect_checkpoint
 from cartoolkit.models.fetch import fetch
@@ -28,6 +28,7 @@ def resolve(name_or_path: str | Path | None = None, *, progress: bool = True) ->
         The checkpoint, inspected; no weights are loaded. With everything in place it takes milliseconds.
 
     Raises:
+        InvalidRequest: it is neither a string nor a path.
         ModelNotFound: nothing of this name; the message says where it was looked for.
         InvalidCheckpoint: it was found, and must not or cannot be loaded.
         NetworkUnavailable: it would have to be downloaded, and cannot be.
@@ -35,8 +36,10 @@ def resolve(name_or_path: str | Path | None = None, *, progress: bool = True) ->
         HashMismatch: the downloaded bytes are not the pinned ones.
         MissingDependency: a library that is needed to fetch it is not installed.
     """
-    if isinstance(name_or_path, Path):
-        return _folder(name_or_path)
+    if isinstance(name_or_path, os.PathLike):
+        return _folder(Path(name_or_path))
+    if name_or_path is not None and not isinstance(name_or_path, str):
+        raise InvalidRequest(f"a model is named by a string or a folder; got {name_or_path!r}.")
     name = (catalog.DEFAULT_MODEL if name_or_path is None else name_or_path).strip()
     if name.lower() in catalog.CATALOG:
         return inspect_checkpoint(fetch(name, progress=progress), name=catalog.find(name).title)

@@ -12,12 +12,12 @@ import pytest
 import tiny_model
 from local_servers import hub_handler, serving
 
-from cartoolkit.errors import InvalidCheckpoint, ModelNotFound
+from cartoolkit.errors import InvalidCheckpoint, InvalidRequest, ModelNotFound
 from cartoolkit.models import resolve
 
 RESOLVE = """
 import json, sys, time
-from cartoolkit.errors import CartoolkitError
+from cartoolkit.errors import InvalidRequest, CartoolkitError
 from cartoolkit.models import resolve
 started = time.perf_counter()
 try:
@@ -200,3 +200,9 @@ def test_offline_mode_is_honoured_and_named(hub, tmp_path, asked):
     assert answer["kind"] == "NetworkUnavailable"
     assert "HF_HUB_OFFLINE" in answer["message"]
     assert asked == []
+
+
+@pytest.mark.parametrize("value", [3, 1.5, b"name", ["name"]])
+def test_what_is_no_name_is_refused_with_the_value(value):
+    with pytest.raises(InvalidRequest, match="named by a string or a folder"):
+        resolve(value)
