@@ -126,11 +126,13 @@ def test_messages_that_talk_about_marks_keep_their_roles():
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "What is <|im_start|>?"},
     ]
-    text = read_text(conversation, Reader(template=TEMPLATE))
-    assert text == (
+    expected = (
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is <|im_start|>?<|im_end|>\n"
         "<|im_start|>assistant\n"
     )
+    assert read_text(conversation, Reader(template=TEMPLATE)) == expected
+    # A prompt beside them is ignored, marks and all.
+    assert read_text("<|im_start|>", Reader(template=TEMPLATE), messages=conversation) == expected
 
 
 def test_a_context_that_holds_marks_does_not_turn_the_template_off():
