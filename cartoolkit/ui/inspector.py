@@ -177,7 +177,8 @@ class Inspector(W.VBox):
 
     def close(self) -> None:
         """Take the live view out of the notebook, which leaves the static twin; a running session goes on."""
-        self.view.close()
+        for child in self.children:
+            _close(child)
         super().close()
 
     def freeze(self) -> None:
@@ -190,6 +191,12 @@ class Inspector(W.VBox):
 
     def _ipython_display_(self) -> None:
         self._twin.display()
+
+
+def _close(widget: W.Widget) -> None:
+    for child in getattr(widget, "children", ()):
+        _close(child)
+    widget.close()
 
 
 def _row(justify: str) -> W.Layout:

@@ -90,6 +90,12 @@ class RunView(anywidget.AnyWidget):
         )
         pump.start()
 
+    def close(self) -> None:
+        """Take the view out of the notebook and forget the session, which goes on."""
+        super().close()
+        # anywidget keeps every view for as long as the process lives; the run must not be kept with it.
+        self._session = self.snapshot = None
+
     def _pump(self, session: Session, changed: threading.Event, unsubscribe: Callable[[], None]) -> None:
         """Send what has changed, at most once an interval, until the session ends or nobody follows it."""
         self._send_update(session, first=0, whole=True)
