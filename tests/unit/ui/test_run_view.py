@@ -1,0 +1,116 @@
+"""The run view as a widget: its settings, what it follows, and that nothing is left behind."""
+
+import gc
+import weakref
+
+import pytest
+from traitlets import TraitError
+
+from cartoolkit.ui import RunView
+
+
+def test_before_a_run_there_is_nothing_to_show():
+    view = RunView()
+    assert (view.session, view.selected, view.snapshot) == (None, None, None)
+
+
+def test_an_unknown_keyword_is_named():
+    with pytest.raises(TypeError, match="RunView has no setting 'treshold'"):
+        RunView(treshold=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("threshold", 1.5), ("threshold", -0.1), ("metric", "joy"), ("selected", -1)]
+)
+def test_settings_out_of_range_are_refused(name, value):
+    with pytest.raises(TraitError):
+        RunView(**{name: value})
+
+
+def test_the_next_run_replaces_the_last(make_engine, front_end, eventually):
+    engine = make_engine()
+    view = RunView(engine.start("a", temperature=0))
+    eventually(lambda: view.snapshot is not None)
+    first = front_end.run
+    view.selected = 2
+    view.show(engine.start("b|c", temperature=0, max_tokens=2))
+    assert view.selected is None
+    eventually(lambda: view.snapshot is not None)
+    assert front_end.run != first
+    assert (front_end.text, front_end.parts["info"]["prompt"]) == ("ab", "b|c")
+
+
+def test_a_view_leaves_a_running_session_for_another(make_engine, front_end, eventually, followers):
+    old = make_engine([1, 2, 3] * 200, delay=0.005).start("a", temperature=0)
+    view = RunView(old)
+    eventually(lambda: len(front_end.ids) >= 3)
+    view.show(make_engine().start("c", temperature=0))
+    eventually(lambda: view.snapshot is not None)
+    eventually(lambda: followers() == [])
+    assert not old.done
+    assert old._listeners == []
+    assert front_end.text == "abc"
+    old.stop()
+
+
+def test_threads_and_subscriptions_end_with_the_run(slow, front_end, eventually, followers):
+    session = slow.start("a", temperature=0, max_tokens=20)
+    views = [RunView(session) for _ in range(3)]
+    assert len(session._listeners) == 3
+    eventually(lambda: all(view.snapshot for view in views))
+    eventually(lambda: followers() == [])
+    assert session._listeners == []
+
+
+def test_a_session_that_is_over_can_be_shown(make_engine, front_end, eventually, followers):
+    session = make_engine().start("a", temperature=0)
+    session.result()
+    view = RunView(session)
+    eventually(lambda: view.snapshot is not None and followers() == [])
+    assert front_end.text == "abc"
+
+
+def test_a_paused_run_says_so_and_costs_no_messages(slow, front_end, eventually):
+    session = slow.start("a", temperature=0, paused=True)
+    RunView(session)
+    eventually(lambda: front_end.parts.get("state") == "paused")
+    count = len(front_end.messages)
+    session.step()
+    eventually(lambda: len(front_end.ids) == 1 and front_end.parts["state"] == "paused")
+    assert len(front_end.messages) < count + 8
+    session.stop()
+
+
+def test_a_closed_view_follows_nothing_and_sends_nothing(slow, front_end, eventually, followers):
+    session = slow.start("a", temperature=0)
+    view = RunView(session)
+    eventually(lambda: len(front_end.ids) >= 3)
+    view.close()
+    eventually(lambda: followers() == [])
+    assert session._listeners == []
+    sent = len(front_end.messages)
+    view._receive(view, front_end.ready(), [])
+    assert (len(front_end.messages), session.done) == (sent, False)
+    session.stop()
+
+
+def test_a_closed_view_does_not_keep_the_run(make_engine, eventually, followers):
+    engine = make_engine()
+    view = RunView(engine.start("a", temperature=0))
+    eventually(lambda: view.snapshot is not None and followers() == [])
+    run = weakref.ref(view.session)
+    view.close()
+    engine.generate("b")
+    gc.collect()
+    assert (run(), view.snapshot) == (None, None)
+
+
+def test_a_view_that_cannot_send_does_not_end_the_run(make_engine, monkeypatch, eventually):
+    def broken(*_):
+        raise OSError("no front end")
+
+    monkeypatch.setattr(RunView, "send", broken)
+    monkeypatch.setattr("threading.excepthook", lambda _: None)
+    session = make_engine().start("a", temperature=0)
+    RunView(session)
+    assert session.result().text == "abc"

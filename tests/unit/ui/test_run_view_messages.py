@@ -1,0 +1,274 @@
+"""The run view's messages: the agreed shapes, every step exactly once, and few of them."""
+
+import base64
+import json
+import logging
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import write_protocol_examples as examples
+from front_end import FrontEnd, columns
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cartoolkit.engine.loop import Prefilled
+from cartoolkit.trace import Event, ModelInfo, Trace, TraceHeader
+from cartoolkit.ui import RunView
+from cartoolkit.ui._protocol import parse_message
+
+PROTOCOL = Path(__file__).parents[2] / "fixtures" / "protocol"
+NOTICE = "The prompt was cut."
+
+
+def example(name):
+    data = json.loads((PROTOCOL / name).read_text())
+    return data["content"], [base64.b64decode(buffer) for buffer in data["buffers"]]
+
+
+def stub_session(state, steps, *, done=41, reused=12, notices=(), error=None):
+    """A session as the view sees it, in the middle of the run that the examples tell of."""
+    info, _ = example("update_start.json")
+    named = {
+        name: info["info"][name] for name in ("engine", "device", "dtype", "context_length", "vocab_size")
+    }
+    header = TraceHeader(
+        model=ModelInfo(name=info["info"]["model"], **named),
+        prompt=info["info"]["prompt"],
+        params=info["info"]["params"],
+        stop_reason="stop" if state == "finished" else "",
+        stop_detail="end token <|im_end|>" if state == "finished" else "",
+        events=[Event(kind="truncated", text=text) for text in notices],
+    )
+    trace = Trace.from_steps(header, steps, prompt_ids=[1], token_bytes=lambda _: b"")
+    progress = Prefilled(done, 41, reused)
+    return SimpleNamespace(
+        state=state, steps=steps, header=header, progress=progress, error=error, trace=trace
+    )
+
+
+def message(session, *, first, whole, seq):
+    view = RunView()
+    view._run, view._seq = "r1", seq - 1
+    return view._update(session, first=first, whole=whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "session", "first", "whole"),
+    [
+        ("update_start.json", stub_session("prefilling", [], done=0, reused=0), 0, True),
+        ("update_steps.json", stub_session("running", examples.steps()[:2]), 0, False),
+        ("update_finish.json", stub_session("finished", examples.steps(), notices=[NOTICE]), 2, False),
+        ("update_replay.json", stub_session("finished", examples.steps(), notices=[NOTICE]), 0, True),
+    ],
+)
+def test_messages_are_those_that_the_browser_is_tested_with(name, session, first, whole):
+    expected, buffers = example(name)
+    content, sent = message(session, first=first, whole=whole, seq=expected["seq"])
+    content = json.loads(json.dumps(content))
+    # Progress and notices are repeated in every message; saying them again changes nothing.
+    repeated = {k: v for k, v in content.items() if k in {"prefill", "notices"} and k not in expected}
+    assert content == {**expected, **repeated}
+    assert sent == buffers
+
+
+def test_a_failure_is_told_with_its_hint():
+    error = RuntimeError("The model's forward raised RuntimeError: no memory.")
+    error.hint = "The next call reloads the model."
+    content, _ = message(stub_session("failed", [], error=error), first=0, whole=False, seq=3)
+    expected, _ = example("update_failure.json")
+    assert {**content, **expected} == content
+
+
+def test_numbers_travel_as_little_endian_columns():
+    content, buffers = message(stub_session("running", examples.steps()), first=0, whole=False, seq=1)
+    numbers = columns(content["steps"], buffers)
+    assert numbers["token_id"].tolist() == [504, 11, 12, 13, 2]
+    assert numbers["max_prob"].tolist() == [0.75, 0.375, 0.25, 0.25, 0.5]
+    assert numbers["rank"].tolist() == [1, 1, 1, 2, 1]
+    assert numbers["draw"].tolist() == [0.25, 0.5, 0.8, 0.125, 0.3]
+    assert numbers["candidate_id"][0].tolist() == [504, 1001, -1]
+    # kept is 8, special 2, incomplete 1
+    assert numbers["flags"].tolist() == [8, 8, 9, 8, 10]
+
+
+@pytest.mark.parametrize("name", ["ready.json", "ready_empty.json"])
+def test_what_the_browser_says_is_understood(name):
+    content, _ = example(name)
+    ready = parse_message(content)
+    assert (ready.run, ready.steps) == (content["run"], content["steps"])
+
+
+def test_a_run_arrives_whole_and_ends_with_a_snapshot(make_engine, front_end, eventually):
+    session = make_engine().start("a|b", temperature=0)
+    view = RunView(session)
+    eventually(lambda: view.snapshot is not None)
+    assert front_end.text == session.result().text == "abc"
+    assert front_end.gaps == 0
+    assert front_end.parts["state"] == "finished"
+    assert front_end.parts["finish"]["stop_detail"] == "end token <end>"
+    assert front_end.parts["prefill"] == {"done": 2, "total": 2, "reused": 0}
+    saved = FrontEnd()
+    saved.receive(view.snapshot, view.snapshot["buffers"])
+    assert (saved.texts, saved.parts["finish"]) == (front_end.texts, front_end.parts["finish"])
+
+
+def test_two_thousand_tokens_come_in_far_fewer_messages_each_once(make_engine, front_end, eventually):
+    session = make_engine([1, 2, 3] * 700, words=[b"a", b"b", b"c"]).start(
+        "a", max_tokens=2000, temperature=0
+    )
+    view = RunView(session)
+    eventually(lambda: view.snapshot is not None, seconds=30)
+    assert front_end.ids == [step.token_id for step in session.steps]
+    assert len(front_end.ids) == 2000
+    spans = [(m["steps"]["first"], m["steps"]["count"]) for m, _ in front_end.messages if "steps" in m]
+    assert [first for first, _ in spans] == [sum(n for _, n in spans[:i]) for i in range(len(spans))]
+    assert len(front_end.messages) < 200
+    assert max(count for _, count in spans) > 10
+
+
+def test_messages_are_numbered_upwards(slow, front_end, eventually):
+    session = slow.start("a", temperature=0, max_tokens=40)
+    view = RunView(session)
+    view._receive(view, FrontEnd().ready(), [])
+    eventually(lambda: view.snapshot is not None)
+    numbers = [content["seq"] for content, _ in front_end.messages]
+    assert numbers == sorted(set(numbers))
+    assert view.snapshot["seq"] > numbers[-1]
+
+
+def test_hearing_everything_twice_changes_nothing(slow, front_end, eventually):
+    session = slow.start("a", temperature=0, max_tokens=30)
+    view = RunView(session)
+    eventually(lambda: view.snapshot is not None)
+    twice = FrontEnd()
+    for content, buffers in front_end.messages:
+        twice.receive(content, buffers)
+        twice.receive(content, buffers)
+    assert twice.ids == front_end.ids
+    assert twice.gaps == 0
+
+
+def test_a_view_that_appears_while_tokens_come_is_brought_up_to_date(slow, front_end, eventually):
+    session = slow.start("a", temperature=0)
+    view = RunView(session)
+    eventually(lambda: len(front_end.ids) >= 5)
+    late = FrontEnd()
+    before = len(front_end.messages)
+    view._handle_custom_msg(late.ready(), [])
+    session.stop()
+    eventually(lambda: view.snapshot is not None)
+    for content, buffers in front_end.messages[before:]:
+        late.receive(content, buffers)
+    assert late.ids == front_end.ids == [step.token_id for step in session.steps]
+    assert late.parts["info"]["prompt"] == "a"
+
+
+def test_a_view_that_appears_after_the_end_is_told_everything(make_engine, front_end, eventually):
+    view = RunView(make_engine().start("a", temperature=0))
+    eventually(lambda: view.snapshot is not None)
+    view._handle_custom_msg({"type": "ready", "v": 1, "run": None, "steps": 0}, [])
+    content, buffers = front_end.messages[-1]
+    late = FrontEnd()
+    late.receive(content, buffers)
+    assert (late.text, late.parts["state"], late.gaps) == ("abc", "finished", 0)
+
+
+def test_a_gap_is_filled_from_where_the_view_stands(make_engine, front_end, eventually):
+    view = RunView(make_engine().start("a", temperature=0))
+    eventually(lambda: view.snapshot is not None)
+    view._receive(view, {"type": "ready", "v": 1, "run": front_end.run, "steps": 2}, [])
+    content, _ = front_end.messages[-1]
+    assert (content["steps"]["first"], content["steps"]["texts"]) == (2, ["c", ""])
+
+
+def test_a_view_that_knows_another_run_is_told_this_one_from_its_start(make_engine, front_end, eventually):
+    view = RunView(make_engine().start("a", temperature=0))
+    eventually(lambda: view.snapshot is not None)
+    view._receive(view, {"type": "ready", "v": 1, "run": "elsewhere", "steps": 3}, [])
+    content, _ = front_end.messages[-1]
+    assert content["steps"]["first"] == 0
+    assert "info" in content
+
+
+def test_a_view_without_a_run_keeps_still(front_end):
+    view = RunView()
+    view._receive(view, {"type": "ready", "v": 1, "run": None, "steps": 0}, [])
+    assert front_end.messages == []
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=10,
+)
+ALMOST = st.fixed_dictionaries(
+    {"type": st.just("ready") | JUNK, "v": st.just(1) | JUNK},
+    optional={
+        "run": st.none() | st.text(max_size=80) | JUNK,
+        "steps": st.integers() | JUNK,
+        "more": JUNK,
+    },
+)
+
+
+def is_ready(content):
+    """Whether a message is one of ours, said again in other words."""
+    return (
+        isinstance(content, dict)
+        and set(content) == {"type", "v", "run", "steps"}
+        and content["type"] == "ready"
+        and content["v"] == 1
+        and (content["run"] is None or (isinstance(content["run"], str) and len(content["run"]) <= 64))
+        and type(content["steps"]) is int
+        and content["steps"] >= 0
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(content=JUNK | ALMOST, data=st.data())
+def test_a_message_is_either_understood_or_refused(content, data):
+    if is_ready(content):
+        assert parse_message(content).steps == content["steps"]
+    else:
+        with pytest.raises(ValueError, match="a message from the browser was refused"):
+            parse_message(content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None, [], "ready", {}, {"type": "update"}, {"type": "ready", "v": 2, "run": None, "steps": 0},
+        {"type": "ready", "v": 1, "run": None, "steps": -1}, {"type": "ready", "v": 1, "run": 3, "steps": 0},
+        {"type": "ready", "v": 1, "run": "x" * 65, "steps": 0}, {"type": "ready", "v": 1, "run": None},
+        {"type": "ready", "v": 1, "run": None, "steps": True},
+        {"type": "ready", "v": 1, "run": "r", "steps": "0"},
+        {"type": "ready", "v": 1, "run": None, "steps": 0, "more": 1},
+    ],
+)  # fmt: skip
+def test_a_bad_message_is_logged_and_not_raised(content, make_engine, front_end, eventually, caplog):
+    view = RunView(make_engine().start("a", temperature=0))
+    eventually(lambda: view.snapshot is not None)
+    sent = len(front_end.messages)
+    with caplog.at_level(logging.WARNING, logger="cartoolkit"):
+        view._handle_custom_msg(content, [])
+    assert "a message from the browser was refused" in caplog.text
+    assert len(front_end.messages) == sent
+
+
+def test_views_that_ask_from_many_threads_are_all_answered(slow, front_end, eventually):
+    session = slow.start("a", temperature=0, max_tokens=60)
+    view = RunView(session)
+    ready = {"type": "ready", "v": 1, "run": None, "steps": 0}
+    threads = [
+        threading.Thread(target=lambda: [view._receive(view, ready, []) for _ in range(20)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    eventually(lambda: view.snapshot is not None)
+    assert front_end.gaps == 0
+    assert front_end.ids == [step.token_id for step in session.steps]
+    assert len({content["seq"] for content, _ in front_end.messages}) == len(front_end.messages)
