@@ -7,7 +7,6 @@ loads no engine.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,18 +48,25 @@ _HOME = {
     "load": "engine",
 }
 
-try:
-    __version__ = version("cartoolkit")
-except PackageNotFoundError:  # a checkout on the path that was never installed
-    __version__ = "0"
-
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return _version()
     if name in _HOME:
         return getattr(import_module(f"cartoolkit.{_HOME[name]}"), name)
     if name in ("errors", "models", "trace", "engine", "ui", "chat"):
         return import_module(f"cartoolkit.{name}")
     raise AttributeError(f"module 'cartoolkit' has no attribute {name!r}")
+
+
+def _version() -> str:
+    # importlib.metadata is most of what an import would cost.
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("cartoolkit")
+    except PackageNotFoundError:  # a checkout on the path that was never installed
+        return "0"
 
 
 def __dir__() -> list[str]:

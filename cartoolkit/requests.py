@@ -71,7 +71,17 @@ def _allowed(text: str) -> dict[str, JsonValue]:
     return {"allowed": text}
 
 
-class GenerateParams(BaseModel):
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise InvalidRequest(_explain(error, given)) from None
+
+
+class GenerateParams(_Settings):
     """How tokens are chosen and when to stop.
 
     Stages run in this order: repeat penalty, bias, temperature, top-k, top-p, min-p, draw.
@@ -95,8 +105,6 @@ class GenerateParams(BaseModel):
         truncate: cut the start of a prompt that does not fit the context window; False refuses it.
         time_limit: seconds after which the answer is ended with what there is; None for no limit.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     temperature: _Float = Field(
         default=0.7, ge=0, allow_inf_nan=False, json_schema_extra=_allowed("a number ≥ 0 (0 is greedy)")
@@ -159,7 +167,7 @@ class GenerateParams(BaseModel):
         return self
 
 
-class GenerateRequest(BaseModel):
+class GenerateRequest(_Settings):
     """A prompt or a conversation, and the parameters to answer it with.
 
     Attributes:
@@ -170,8 +178,6 @@ class GenerateRequest(BaseModel):
             already holds the template's own marks, or a model without a template, is left as it is.
         params: see `GenerateParams`.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     prompt: Text = Field(
         default="", strict=True, json_schema_extra=_allowed("a non-empty string of valid Unicode")
@@ -237,6 +243,8 @@ def _field_of(fault: ErrorDetails) -> str:
 def _fault_sentence(field: str, fault: ErrorDetails, given: Mapping[str, Any]) -> str:
     if field not in _FIELDS:
         return _unknown(field)
+    if isinstance(refusal := fault.get("ctx", {}).get("error"), InvalidRequest):
+        return str(refusal)
     place = [str(part) for part in fault["loc"]]
     sentence = _sentence(field, given.get(field, fault["input"]))
     if field == "messages" and len(place) > 1:
@@ -278,17 +286,14 @@ def make_request(request: Prompt | GenerateRequest, **settings: Any) -> Generate
     params = _as_dict(fields.pop("params", {})) | _as_dict(settings.pop("params", {}))
     tuned = params | {k: v for k, v in settings.items() if k in GenerateParams.model_fields}
     given = fields | {k: v for k, v in settings.items() if k in GenerateRequest.model_fields}
-    try:
-        return GenerateRequest(**given, params=GenerateParams.model_validate(tuned))
-    except ValidationError as error:
-        raise InvalidRequest(_explain(error, given | tuned)) from None
+    return GenerateRequest(**given, params=GenerateParams(**tuned))
 
 
 def _as_dict(params: object) -> dict[str, Any]:
     if isinstance(params, GenerateParams):
         return params.model_dump(exclude_unset=True)
     if isinstance(params, Mapping):
-        return dict(params)
+        return {str(name): value for name, value in params.items()}
     raise InvalidRequest(_sentence("params", params))
 
 

@@ -1,5 +1,5 @@
 """Conversation to prompt text."""
 
-from cartoolkit.chat.template import ChatTemplate, with_context
+from cartoolkit.chat.template import ChatTemplate, render_grounded, with_context
 
-__all__ = ["ChatTemplate", "with_context"]
+__all__ = ["ChatTemplate", "render_grounded", "with_context"]

@@ -6,6 +6,7 @@ immutable sandbox, with the few helpers that templates in the wild expect.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from datetime import datetime
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from cartoolkit.messages import Message
 
-__all__ = ["ChatTemplate", "with_context"]
+__all__ = ["ChatTemplate", "render_grounded", "with_context"]
 
 _MARK = re.compile(r"<[|｜][^|｜<>\s]+[|｜]>|<(?:start|end)_of_turn>|\[/?INST\]")
 _CONTEXT_INTRODUCTION = "Answer with the help of the following text."
@@ -39,6 +40,30 @@ def with_context(messages: Sequence[Message], context: str | None) -> list[Messa
     from cartoolkit.messages import Message
 
     return [Message(role="system", content=grounded), *messages[1 if first else 0 :]]
+
+
+def render_grounded(template: ChatTemplate, messages: Sequence[Message], context: str | None) -> str:
+    """Render a conversation with a text to ground it on, in a user turn where there is no system turn.
+
+    Some templates refuse a system message and some leave it out without a word.
+
+    Raises:
+        InvalidRequest: the template refuses the conversation.
+    """
+    if not context:
+        return template.render(messages)
+    with contextlib.suppress(InvalidRequest):
+        text = template.render(with_context(messages, context))
+        if context.strip() in text:
+            return text
+    return template.render(_with_context_in_user_turn(messages, context))
+
+
+def _with_context_in_user_turn(messages: Sequence[Message], context: str) -> list[Message]:
+    place = next((i for i, message in enumerate(messages) if message.role == "user"), 0)
+    grounded = f"{_CONTEXT_INTRODUCTION}\n\n{context}\n\n{messages[place].text()}"
+    turn = messages[place].model_copy(update={"content": grounded})
+    return [*messages[:place], turn, *messages[place + 1 :]]
 
 
 class ChatTemplate:

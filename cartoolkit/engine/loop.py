@@ -195,9 +195,9 @@ def _forward(decoder: Decoder, ids: Sequence[int], pos: int) -> np.ndarray:
     """The logits after the last of `ids`, checked to be usable."""
     with _translated():
         logits = decoder.forward(ids, pos)
-    if np.isnan(top := logits.max()) or top == -np.inf:
+    if not np.isfinite(logits.max()):
         raise ForwardFailed(
-            f"the model produced no usable logits at position {pos + len(ids) - 1} (NaN or all -inf).",
+            f"the model produced no usable logits at position {pos + len(ids) - 1} (NaN or infinite).",
             hint="Try dtype='float32'; half precision can overflow in some models.",
         )
     return logits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cartoolkit.chat import with_context
+from cartoolkit.chat import render_grounded, with_context
 from cartoolkit.errors import InvalidRequest, PromptTooLong, UnsupportedMode
 from cartoolkit.trace import Event
 
@@ -42,11 +42,13 @@ def prepare_prompt(request: GenerateRequest, decoder: Decoder) -> PreparedPrompt
     """
     conversation = request.conversation()
     _refuse_media(conversation, decoder)
-    ids = _encode(request, with_context(conversation, request.context), decoder)
+    text, is_marked = _render(request, conversation, decoder)
+    ids = decoder.encode(text, add_special_tokens=not is_marked)
     if not ids:
         raise InvalidRequest(f"the prompt holds no token of this model; got {conversation[-1].text()!r}.")
-    ids, events = _fit(ids, request, decoder.info.context_length)
-    return PreparedPrompt(ids, conversation[-1].text(), events)
+    lost = _lost_characters(text, ids, decoder)
+    ids, cut = _fit(ids, request, decoder.info.context_length)
+    return PreparedPrompt(ids, conversation[-1].text(), [*lost, *cut])
 
 
 def _refuse_media(conversation: list[Message], decoder: Decoder) -> None:
@@ -58,15 +60,30 @@ def _refuse_media(conversation: list[Message], decoder: Decoder) -> None:
             )
 
 
-def _encode(request: GenerateRequest, conversation: list[Message], decoder: Decoder) -> list[int]:
+def _render(request: GenerateRequest, conversation: list[Message], decoder: Decoder) -> tuple[str, bool]:
+    """The text to encode, and whether it brings the marks of its own beginning."""
     template = decoder.chat_template
-    text = "\n\n".join(message.text() for message in conversation)
     # Only a plain prompt can be written in the template's form; messages and a context may talk about it.
     written = request.messages is None and template is not None and template.is_formatted(request.prompt)
     if template is None or not request.chat_template or written:
-        # Marks written by the caller bring their own beginning; plain text gets the model's.
-        return decoder.encode(text, add_special_tokens=not written)
-    return decoder.encode(template.render(conversation))
+        text = "\n\n".join(message.text() for message in with_context(conversation, request.context))
+        beginning = template.special_tokens.get("bos_token") if template else None
+        return text, written and (not beginning or text.startswith(beginning))
+    return render_grounded(template, conversation, request.context), True
+
+
+def _lost_characters(text: str, ids: list[int], decoder: Decoder) -> list[Event]:
+    """Some vocabularies lack bytes; what they cannot write is left out by the tokenizer without a word."""
+    read = b"".join(decoder.token_bytes(i) for i in ids).decode(errors="replace")
+    lost = sorted(set(text) - set(read))
+    if not lost:
+        return []
+    count = sum(text.count(character) for character in lost)
+    names = ", ".join(repr(character) for character in lost[:5]) + (", …" if len(lost) > 5 else "")
+    said = (
+        f"The model's tokenizer cannot write {count:,} characters of the prompt ({names}); it left them out."
+    )
+    return [Event(kind="unwritable", text=said, data={"characters": count})]
 
 
 def _fit(ids: list[int], request: GenerateRequest, window: int) -> tuple[list[int], list[Event]]:

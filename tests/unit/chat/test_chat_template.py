@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cartoolkit.chat import ChatTemplate, with_context
+from cartoolkit.chat import ChatTemplate, render_grounded, with_context
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.messages import Message, TextBlock, ToolCall
 
@@ -433,3 +433,26 @@ def test_a_context_is_in_the_prompt_or_the_template_refuses(name, conversation):
             template.render(grounded)
     else:
         assert "The sky is green & wide." in template.render(grounded)
+
+
+REFUSES_SYSTEM = ChatTemplate(
+    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+    "<{{ m.role }}>{{ m.content }}{% endfor %}"
+)
+IGNORES_SYSTEM = ChatTemplate(
+    "{% for m in messages %}{% if m.role != 'system' %}<{{ m.role }}>{{ m.content }}{% endif %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("template", [REFUSES_SYSTEM, IGNORES_SYSTEM])
+def test_a_context_goes_into_the_user_turn_where_there_is_no_system_turn(template):
+    question = [Message(role="user", content="Who?")]
+    assert render_grounded(template, question, "Ada did.") == (
+        "<user>Answer with the help of the following text.\n\nAda did.\n\nWho?"
+    )
+    assert render_grounded(template, question, None) == "<user>Who?"
+
+
+def test_a_conversation_that_the_template_refuses_anyway_is_refused_with_a_context_too():
+    with pytest.raises(InvalidRequest, match="no system role"):
+        render_grounded(REFUSES_SYSTEM, [Message(role="system", content="Be brief.")], "Ada did.")

@@ -37,7 +37,14 @@ class ScriptedDecoder:
         self.prompt_length = 0
 
     def encode(self, text, *, add_special_tokens=False):
-        return [self.vocabulary.index(piece.encode()) for piece in text.split("|")]
+        """The longest token of the vocabulary at each place; characters that none begins with are lost."""
+        data, ids = text.encode(), []
+        while data:
+            fitting = [i for i, token in enumerate(self.vocabulary) if i != EOS and data.startswith(token)]
+            best = max(fitting, key=lambda i: len(self.vocabulary[i]), default=None)
+            ids += [] if best is None else [best]
+            data = data[1 if best is None else len(self.vocabulary[best]) :]
+        return ids
 
     def decode(self, ids):
         return b"".join(self.vocabulary[i] for i in ids if i not in self.special_ids).decode(errors="replace")

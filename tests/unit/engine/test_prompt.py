@@ -9,6 +9,7 @@ from cartoolkit.requests import make_request
 from cartoolkit.trace import ModelInfo
 
 BEGIN = 1
+LOST = "\x04"
 TEMPLATE = ChatTemplate(
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -25,7 +26,10 @@ class Reader:
         )
 
     def encode(self, text, *, add_special_tokens=False):
-        return [BEGIN] * add_special_tokens + [ord(character) for character in text]
+        return [BEGIN] * add_special_tokens + [ord(character) for character in text if character != LOST]
+
+    def token_bytes(self, token_id):
+        return b"" if token_id == BEGIN else chr(token_id).encode()
 
 
 def read(request, decoder=None, **settings):
@@ -113,6 +117,22 @@ def test_chat_template_false_sends_the_plain_text_after_the_beginning_token():
 def test_a_prompt_with_the_template_s_marks_is_left_as_it_is():
     written = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nWell, "
     assert read_text(written, Reader(template=TEMPLATE)) == written
+
+
+def test_a_prompt_in_the_templates_form_gets_the_beginning_token_unless_it_has_it():
+    template = ChatTemplate(
+        "{{ bos_token }}{% for m in messages %}[INST] {{ m.content }} [/INST]{% endfor %}",
+        {"bos_token": "<s>"},
+    )
+    assert read_text("[INST] Hi [/INST]", Reader(template=template)) == "^[INST] Hi [/INST]"
+    assert read_text("<s>[INST] Hi [/INST]", Reader(template=template)) == "<s>[INST] Hi [/INST]"
+
+
+def test_characters_that_the_vocabulary_cannot_write_are_said():
+    (event,) = read(f"a{LOST}b{LOST}", Reader()).events
+    assert event.kind == "unwritable"
+    assert event.data == {"characters": 2}
+    assert "2 characters of the prompt ('\\x04')" in event.text
 
 
 def test_marks_of_another_template_are_ordinary_text():

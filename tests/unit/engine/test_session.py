@@ -55,7 +55,7 @@ def slow(make_engine):
 
 
 def test_generate_returns_text_reason_and_true_counts(make_engine):
-    result = make_engine().generate("a|b", temperature=0)
+    result = make_engine().generate("ab", temperature=0)
     assert (str(result), result.stop_reason, result.stop_detail) == ("abc", "stop", "end token <end>")
     assert (result.usage.prompt_tokens, result.usage.completion_tokens) == (2, 3)
     assert result.ttft_ms > 0
@@ -64,8 +64,8 @@ def test_generate_returns_text_reason_and_true_counts(make_engine):
 
 def test_a_second_call_reuses_the_shared_part_of_the_prompt(make_engine):
     engine = make_engine()
-    engine.generate("a|b|c", temperature=0)
-    usage = engine.generate("a|b|a", temperature=0).usage
+    engine.generate("abc", temperature=0)
+    usage = engine.generate("aba", temperature=0).usage
     assert (usage.reused_tokens, usage.prefill_tokens) == (2, 1)
 
 
@@ -144,7 +144,7 @@ def test_stop_ends_a_paused_session(slow):
 
 def test_stop_during_prefill_takes_effect_within_one_chunk(make_engine, decoders):
     engine = make_engine(delay=0.01)
-    session = engine.start("|".join("a" * 400), temperature=0)
+    session = engine.start(("a" * 400), temperature=0)
     eventually(lambda: session.progress is not None and session.progress.done >= 8)
     assert session.state == "prefilling"
     read = len(decoders[0].forwards)
@@ -208,7 +208,7 @@ def test_a_failed_forward_is_reported_with_the_trace_and_the_next_call_works(mak
 def test_an_error_outside_the_forward_leaves_the_decoder_loaded(make_engine, decoders):
     engine = make_engine()
     with pytest.raises(PromptTooLong):
-        engine.generate("|".join("a" * 3000), truncate=False)
+        engine.generate(("a" * 3000), truncate=False)
     with pytest.raises(InvalidRequest, match="forbids every token"):
         engine.generate("a", logit_bias=dict.fromkeys(range(4), float("-inf")))
     with pytest.raises(InvalidRequest, match="token 9"):
@@ -219,7 +219,7 @@ def test_an_error_outside_the_forward_leaves_the_decoder_loaded(make_engine, dec
 
 def test_a_cut_prompt_is_said_aloud_and_recorded(make_engine, capsys):
     engine = make_engine(context_length=40)
-    trace = engine.generate("|".join("a" * 100), temperature=0, max_tokens=10).trace
+    trace = engine.generate(("a" * 100), temperature=0, max_tokens=10).trace
     assert "its first 70 of 100 tokens were cut" in capsys.readouterr().out
     assert [(e.kind, e.data["from"], e.data["to"]) for e in trace.events] == [("truncated", 100, 30)]
 

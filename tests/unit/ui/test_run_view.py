@@ -33,11 +33,11 @@ def test_the_next_run_replaces_the_last(make_engine, front_end, eventually):
     eventually(lambda: view.snapshot is not None)
     first = front_end.run
     view.selected = 2
-    view.show(engine.start("b|c", temperature=0, max_tokens=2))
+    view.show(engine.start("bc", temperature=0, max_tokens=2))
     assert view.selected is None
     eventually(lambda: view.snapshot is not None)
     assert front_end.run != first
-    assert (front_end.text, front_end.parts["info"]["prompt"]) == ("ab", "b|c")
+    assert (front_end.text, front_end.parts["info"]["prompt"]) == ("ab", "bc")
 
 
 def test_a_view_leaves_a_running_session_for_another(make_engine, front_end, eventually, followers):

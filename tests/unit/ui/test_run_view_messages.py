@@ -101,7 +101,7 @@ def test_what_the_browser_says_is_understood(name):
 
 
 def test_a_run_arrives_whole_and_ends_with_a_snapshot(make_engine, front_end, eventually):
-    session = make_engine().start("a|b", temperature=0)
+    session = make_engine().start("ab", temperature=0)
     view = RunView(session)
     eventually(lambda: view.snapshot is not None)
     assert front_end.text == session.result().text == "abc"
