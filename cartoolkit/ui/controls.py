@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 __all__ = ["Buttons", "SamplerControls"]
 
 _WIDE = {"description_width": "104px"}
-_KNOB = {"style": _WIDE, "layout": W.Layout(width="auto")}
+# With continuous updates a slider writes the step nearest to its value back into it as soon as it is shown.
+_KNOB = {"style": _WIDE, "layout": W.Layout(width="auto"), "continuous_update": False}
 
 
 class SamplerControls(W.VBox):
@@ -53,7 +54,7 @@ class SamplerControls(W.VBox):
         )
         self.stop = W.Text(
             _stop_text(params.stop), description="stop string", placeholder="none",
-            continuous_update=False, tooltip="Text that ends the answer; write \\n for a new line.", **_KNOB,
+            tooltip="Text that ends the answer; write \\n for a new line.", **_KNOB,
         )  # fmt: skip
         seed = params.seed or 0
         self.seed = W.BoundedIntText(seed, min=0, max=max(2**31 - 1, seed), description="seed", **_KNOB)
