@@ -82,14 +82,14 @@ def inspect_row(logits: np.ndarray, k: int) -> Inspection:
     (array([1, 0]), 1.0397, 0.1201)
     """
     with np.errstate(over="ignore"):
-        shifted = logits - logits.max()
-    weights = np.exp(shifted)
-    total = float(weights.sum(dtype=np.float64))
-    # -inf · 0 is NaN; a token that cannot occur adds nothing to either moment.
-    surprisal = np.where(weights > 0, -shifted, np.float32(0))
-    mean = float((weights * surprisal).sum(dtype=np.float64)) / total
-    spread = surprisal - np.float32(mean)
-    variance = float((weights * spread * spread).sum(dtype=np.float64)) / total
+        # A token that cannot occur adds nothing, but -inf times its probability would be NaN.
+        shifted = np.maximum(logits - logits.max(), np.float32(-1e6))
+    weights = np.exp(shifted).astype(np.float64)
+    surprisal = -shifted.astype(np.float64)
+    total = float(weights.sum())
+    mean = _dot(weights, surprisal) / total
+    surprisal -= mean
+    variance = _dot(weights, surprisal * surprisal) / total
     return Inspection(
         logits,
         log_normaliser=float(logits.max()) + float(np.log(total)),
@@ -97,3 +97,8 @@ def inspect_row(logits: np.ndarray, k: int) -> Inspection:
         varentropy=variance,
         top=top_ids(logits, max(k, 2)),
     )
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> float:
+    # Not BLAS, whose threads would stand in the way of the engine's.
+    return float(np.einsum("i,i->", a, b))
