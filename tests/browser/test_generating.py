@@ -201,6 +201,16 @@ def test_a_double_click_on_generate_starts_one_whole_run(sky):
     assert sky.page.get_by_role("alert").filter(visible=True).count() == 0
 
 
+def test_generate_is_pressed_by_the_keyboard(sky):
+    for key in ("Enter", "Space"):
+        before = sky.python("id(inspector.session)")
+        sky.button("Generate").focus()
+        sky.page.keyboard.press(key)
+        sky.until(lambda before=before: sky.python("id(inspector.session)") != before)
+        sky.wait_for_phase("finished")
+        sky.button("Generate").wait_for()
+
+
 def test_values_between_a_sliders_steps_survive_being_shown(sky):
     sky.do("inspector.controls.temperature.value, inspector.controls.top_p.value = 0.73, 0.955")
     sky.generate()
