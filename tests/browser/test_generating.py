@@ -192,11 +192,12 @@ def test_one_can_go_on_typing_while_a_run_ends(sky):
 
 
 def test_a_double_click_on_generate_starts_one_whole_run(sky):
+    before = sky.python("id(inspector.session)")
     box = sky.button("Generate").bounding_box()
     for _ in range(2):
         sky.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         sky.page.wait_for_timeout(150)
-    sky.wait_for_phase("finished")
+    sky.until(lambda: sky.python(f"id(inspector.session) != {before} and inspector.session.done"))
     assert sky.python("inspector.result.stop_reason") == "length"
     assert sky.page.get_by_role("alert").filter(visible=True).count() == 0
 
@@ -207,7 +208,7 @@ def test_generate_is_pressed_by_the_keyboard(sky):
         sky.button("Generate").focus()
         sky.page.keyboard.press(key)
         sky.until(lambda before=before: sky.python("id(inspector.session)") != before)
-        sky.wait_for_phase("finished")
+        sky.until(lambda: sky.python("inspector.session.done"))
         sky.button("Generate").wait_for()
 
 
