@@ -10,7 +10,7 @@ LONG_PROMPT = "The quick brown fox jumps over the lazy dog. " * 300
 
 def prob(value):
     """A probability as the view writes it."""
-    return "<.001" if value < 0.0005 else f"{value:.3f}"
+    return "0" if value <= 0 else "<.001" if value < 0.0005 else f"{value:.3f}"
 
 
 def click_and_time(book, button, condition):

@@ -96,7 +96,7 @@ def test_text_is_readable_in_both_themes(notebook, dark):
     assert [entry for entry in found if entry[0] < 4.5] == []
 
 
-@pytest.mark.parametrize("width", [700, 440])
+@pytest.mark.parametrize("width", [700, 420])
 def test_nothing_overflows_in_a_narrow_window(notebook, width):
     book = notebook(QUICK, SHOW, width=width)
     book.run_all()

@@ -1,7 +1,7 @@
 /** The side panel: one token, its alternatives, what the sampler did to them, and the draw. */
 
 import { h } from "./dom";
-import { drawBar } from "./draw_bar";
+import { drawBar, isDrawn } from "./draw_bar";
 import * as format from "./format";
 import type { Candidate, RunStore, Step } from "./store";
 
@@ -62,13 +62,10 @@ export class SidePanel {
         ),
       ];
     const rows = this.#all ? candidates : shortList(candidates);
-    const table = candidateTable(rows, candidates, step, othersLabel(store, candidates.length));
-    return [
-      ...head,
-      table,
-      this.#toggle(candidates.length),
-      drawBar(candidates, step, store.info?.params["temperature"]),
-    ];
+    const greedy = store.info?.params["temperature"] === 0;
+    const others = othersCount(store, candidates.length);
+    const table = candidateTable(rows, candidates, step, { greedy, others });
+    return [...head, table, this.#toggle(candidates.length), drawBar(candidates, step, greedy)];
   }
 
   #title(step: Step, follows: boolean, live: boolean): HTMLElement {
@@ -146,23 +143,30 @@ function figures(step: Step): HTMLElement {
   return list;
 }
 
-function othersLabel(store: RunStore, shown: number): string {
+/** How many tokens of the vocabulary have no row; null where its size is not known. */
+function othersCount(store: RunStore, shown: number): number | null {
   const size = store.info?.vocab_size;
-  return size === undefined ? "all others" : `${format.count(size - shown)} others`;
+  return size === undefined ? null : size - shown;
+}
+
+/** What the rows of a table have in common. */
+interface About {
+  greedy: boolean;
+  others: number | null;
 }
 
 function candidateTable(
   rows: readonly Candidate[],
   all: readonly Candidate[],
   step: Step,
-  others: string,
+  { greedy, others }: About,
 ): HTMLElement {
   const full = Math.max(
     ...all.map((c) => Math.max(c.raw, c.processed)),
     step.restMass || 0,
     step.processedRestMass || 0,
   );
-  const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, step)));
+  const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, fate(c, step, greedy))));
   body.append(othersRow(others, step, full));
   const head = h("thead", {}, headRow());
   const columns = ["rank", "name", "bars", "raw", "processed", "fate"].map((name) =>
@@ -185,7 +189,7 @@ function headRow(): HTMLElement {
   );
 }
 
-function candidateRow(candidate: Candidate, full: number, step: Step): HTMLElement {
+function candidateRow(candidate: Candidate, full: number, end: HTMLElement | null): HTMLElement {
   const { chosen, removedBy } = candidate;
   const label = format.visible(candidate.label);
   const name = `${chosen ? "chosen" : ""} ${removedBy ? "removed" : ""}`.trim();
@@ -197,24 +201,27 @@ function candidateRow(candidate: Candidate, full: number, step: Step): HTMLEleme
     bars(candidate.raw, candidate.processed, full),
     h("td", { class: "number" }, format.prob(candidate.raw)),
     h("td", { class: "number" }, candidate.processed > 0 ? format.prob(candidate.processed) : "–"),
-    h("td", { class: "fate" }, fate(candidate, step)),
+    h("td", { class: "fate" }, end),
   );
 }
 
-function fate({ chosen, removedBy }: Candidate, step: Step): HTMLElement | null {
+function fate({ chosen, removedBy }: Candidate, step: Step, greedy: boolean): HTMLElement | null {
   if (chosen && step.forced) return h("span", {}, "forced");
-  if (chosen) return h("span", {}, Number.isFinite(step.draw) ? "drawn" : "taken");
+  if (chosen) return h("span", {}, isDrawn(step, greedy) ? "drawn" : "taken");
   return removedBy === "" ? null : h("span", { class: "stage" }, stageName(removedBy));
 }
 
-function othersRow(label: string, step: Step, full: number): HTMLElement {
-  const processed = step.processedRestMass;
+function othersRow(others: number | null, step: Step, full: number): HTMLElement {
+  const label = others === null ? "all others" : format.plural(others, "other");
+  // A mass is what 1 has left over, with the rounding errors of the sum; of no tokens it is none.
+  const raw = others === 0 ? 0 : step.restMass;
+  const processed = others === 0 ? 0 : step.processedRestMass;
   return h(
     "tr",
     { class: "others" },
     h("td", { class: "name", colspan: 2 }, label),
-    bars(step.restMass, processed, full),
-    h("td", { class: "number" }, format.prob(step.restMass)),
+    bars(raw, processed, full),
+    h("td", { class: "number" }, format.prob(raw)),
     h("td", { class: "number" }, processed > 1e-6 ? format.prob(processed) : "–"),
     h("td", { class: "fate" }),
   );

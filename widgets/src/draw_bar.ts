@@ -39,15 +39,19 @@ export function drawSegments(candidates: readonly Candidate[], step: Step): Segm
   return segments;
 }
 
-/** How the token came to be, in words. */
-export function drawSentence(step: Step, temperature: unknown): string {
-  if (step.forced) return "put there by the caller, not drawn";
-  if (Number.isFinite(step.draw)) return `draw u = ${step.draw.toFixed(4)}`;
-  if (temperature === 0) return "temperature 0: the likeliest token is taken, no draw";
-  return "no draw was recorded";
+/** Whether u decided; at temperature 0 it is recorded all the same, so that runs share their draws. */
+export function isDrawn(step: Step, greedy: boolean): boolean {
+  return !greedy && !step.forced && Number.isFinite(step.draw);
 }
 
-export function drawBar(candidates: readonly Candidate[], step: Step, temperature: unknown): HTMLElement {
+/** How the token came to be, in words. */
+export function drawSentence(step: Step, greedy: boolean): string {
+  if (step.forced) return "put there by the caller, not drawn";
+  if (greedy) return "temperature 0: the likeliest token is taken";
+  return isDrawn(step, greedy) ? `draw u = ${step.draw.toFixed(4)}` : "no draw was recorded";
+}
+
+export function drawBar(candidates: readonly Candidate[], step: Step, greedy: boolean): HTMLElement {
   const bar = h("div", { class: "draw-bar", "aria-hidden": "true" });
   for (const { label, start, width, kind } of drawSegments(candidates, step)) {
     const title = `${label} ${format.prob(width)}`;
@@ -56,12 +60,12 @@ export function drawBar(candidates: readonly Candidate[], step: Step, temperatur
     segment.style.width = `${100 * width}%`;
     bar.append(segment);
   }
-  if (Number.isFinite(step.draw) && !step.forced) {
-    const tick = h("span", { class: "tick" });
-    tick.style.left = `${100 * step.draw}%`;
-    bar.append(tick);
+  if (isDrawn(step, greedy)) {
+    const mark = h("span", { class: "draw-mark" });
+    mark.style.left = `${100 * step.draw}%`;
+    bar.append(mark);
   }
   const ends = h("div", { class: "draw-ends" }, h("span", {}, "0"), h("span", {}, "1"));
-  ends.firstChild?.after(h("span", {}, drawSentence(step, temperature)));
+  ends.firstChild?.after(h("span", {}, drawSentence(step, greedy)));
   return h("div", { class: "draw" }, bar, ends);
 }

@@ -2,9 +2,10 @@
 
 const NONE = "–";
 
-/** A probability, three decimals; what would read 0.000 is `<.001`. */
+/** A probability, three decimals; what would read 0.000 is `<.001`, and nothing is `0`. */
 export function prob(value: number): string {
   if (!Number.isFinite(value)) return NONE;
+  if (value <= 0) return "0";
   return value < 0.0005 ? "<.001" : value.toFixed(3);
 }
 

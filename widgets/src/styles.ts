@@ -21,7 +21,7 @@ const THEME = `
   --chosen-bg: color-mix(in srgb, var(--processed) 12%, var(--bg));
   --mono: var(--jp-code-font-family, ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace);
   --sans: var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif);
-  container-type: inline-size; min-width: 320px;
+  container-type: inline-size; min-width: 280px;
   color-scheme: light;
 }
 .view.dark {
@@ -46,7 +46,7 @@ const CARD = `
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
 .card {
-  position: relative; min-width: 320px; margin: 0; border: 1px solid var(--line); border-radius: 8px;
+  position: relative; margin: 0; border: 1px solid var(--line); border-radius: 8px;
   background: var(--bg); color: var(--fg); font: 13px/1.45 var(--sans); overflow: clip; text-align: left;
 }
 .header { display: grid; gap: 4px 12px; padding: 9px 12px; border-bottom: 1px solid var(--line); }
@@ -218,7 +218,7 @@ tr.removed .label { color: var(--dim); text-decoration: line-through; text-decor
 }
 .segment.chosen { background: var(--processed); color: var(--on-accent); }
 .segment.others { background: repeating-linear-gradient(135deg, var(--line) 0 3px, var(--bg) 3px 6px); }
-.tick { position: absolute; top: -4px; bottom: -4px; width: 2px; margin-left: -1px; background: var(--fg); box-shadow: 0 0 0 1px var(--bg); }
+.draw-mark { position: absolute; top: -4px; bottom: -4px; width: 2px; margin-left: -1px; background: var(--fg); box-shadow: 0 0 0 1px var(--bg); }
 .draw-ends { display: flex; justify-content: space-between; gap: 8px; margin-top: 6px; color: var(--dim); font-size: 11.5px; font-variant-numeric: tabular-nums; text-align: center; }
 `;
 

@@ -7,9 +7,8 @@ import { BREAK, boxKind, type Piece, turnsDirection } from "./token_text";
 
 /** What a screen reader says of a token. */
 export function describe(step: Step, threshold: number): string {
-  const words = [
-    `token ${step.index} "${step.text === "" ? step.label : step.text.trim() || format.visible(step.text)}"`,
-  ];
+  const text = step.text === "" || step.special ? step.label : step.text;
+  const words = [`token ${step.index} "${text.trim() || format.visible(text)}"`];
   if (Number.isFinite(step.prob)) words.push(`probability ${format.prob(step.prob)}`, `rank ${step.rank}`);
   if (step.maxProb < threshold) words.push("below threshold");
   if (step.special) words.push("control token");

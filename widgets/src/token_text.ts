@@ -27,7 +27,9 @@ const PARTS = /^([ \t]*)([\s\S]*?)((?:\r?\n|\r)*)$/;
 const HIDDEN = /\r?\n|(?!\t)[\p{Zl}\p{Zp}\p{Cc}\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu;
 const OVERRIDES = /[\u202a-\u202e\u2066-\u2069]/u;
 
-export function layout(text: string): Layout {
+export function layout({ text, special }: Pick<Step, "text" | "special">): Layout {
+  // All that a control token may add is the sign for a character that it broke off; its box is its label.
+  if (special) return { lead: text, body: [], tail: "" };
   const [, lead = "", middle = "", tail = ""] = PARTS.exec(text) ?? [];
   if (middle === "" && tail === "") return { lead: "", body: pieces(lead), tail: "" };
   const breaks = tail.match(/\r?\n|\r/g) ?? [];
@@ -51,9 +53,9 @@ export function turnsDirection(text: string): boolean {
   return OVERRIDES.test(text);
 }
 
-/** Why a token that added no text is shown as a boxed label. */
+/** Why a token is shown as a boxed label: it is a control token, or it added no text. */
 export function boxKind(step: Step): "special" | "bytes" | "cut" | null {
-  if (step.text !== "") return null;
   if (step.special) return "special";
+  if (step.text !== "") return null;
   return step.incomplete ? "bytes" : "cut";
 }

@@ -70,7 +70,7 @@ export class TokenText {
     let paragraph = this.#paragraph;
     for (let i = this.#spans.length; i < this.#store.count; i++) {
       const step = this.#store.step(i);
-      const { lead, body, tail } = layout(step.text);
+      const { lead, body, tail } = layout(step);
       const span = makeSpan(step, body, this.#threshold);
       if (paragraph === null) {
         paragraph = h("div", { class: "paragraph", role: "presentation" });

@@ -27,7 +27,10 @@ test.each([
   [1, "1.000"],
   [0.0005, "0.001"],
   [0.0004, "<.001"],
-  [0, "<.001"],
+  [1e-12, "<.001"],
+  [0, "0"],
+  [-0, "0"],
+  [-1e-9, "0"],
   [Number.NaN, "–"],
 ])("probability %d reads %s", (value, text) => expect(format.prob(value)).toBe(text));
 
@@ -60,10 +63,14 @@ test.each([
   ["a\nb", "", "a⏎\nb", ""],
   ["\u202eab", "", "⟨U+202E⟩\u202eab", ""],
 ])("%j is set as lead %j, body %j, tail %j", (text, lead, body, tail) => {
-  const parts = layout(text);
+  const parts = layout({ text, special: false });
   expect(parts.body.map((piece) => piece.sign + piece.text).join("")).toBe(body);
   expect([parts.lead, parts.tail]).toEqual([lead, tail]);
   expect(parts.lead + parts.body.map((piece) => piece.text).join("") + parts.tail).toBe(text);
+});
+
+test("a control token's text is set before its box", () => {
+  expect(layout({ text: "\ufffd", special: true })).toEqual({ lead: "\ufffd", body: [], tail: "" });
 });
 
 describe("figures over a run agree with cartoolkit.trace.metrics' own examples", () => {
@@ -152,11 +159,9 @@ test("a chosen token from far down lies where the draw fell, among the others", 
 });
 
 test("the draw in words", () => {
-  expect(drawSentence({ ...STEP, draw: 0.48159 }, 0.8)).toBe("draw u = 0.4816");
-  expect(drawSentence({ ...STEP, draw: Number.NaN }, 0)).toMatch(
-    "temperature 0: the likeliest token is taken, no draw",
-  );
-  expect(drawSentence({ ...STEP, forced: true }, 0.8)).toMatch("not drawn");
+  expect(drawSentence({ ...STEP, draw: 0.48159 }, false)).toBe("draw u = 0.4816");
+  expect(drawSentence({ ...STEP, draw: 0.48159 }, true)).toBe("temperature 0: the likeliest token is taken");
+  expect(drawSentence({ ...STEP, forced: true }, false)).toMatch("not drawn");
 });
 
 test("the short list holds the chosen token", () => {

@@ -134,6 +134,7 @@ export interface Spec {
   maxProb?: number;
   logprob?: number;
   rank?: number;
+  restMass?: number;
   flags?: number;
   candidates?: { text: string; raw: number; processed?: number; removedBy?: number }[];
 }
@@ -171,8 +172,8 @@ export function update(parts: Record<string, unknown>, first = 0, specs: Spec[] 
   return { content, buffers: names.map((name, i) => asView(name, numbers[i] ?? [])) };
 }
 
-export function begin(run = "r", specs: Spec[] = []): Sent {
-  return update({ run, info: INFO, state: "running" }, 0, specs);
+export function begin(run = "r", specs: Spec[] = [], info: Record<string, unknown> = {}): Sent {
+  return update({ run, info: { ...INFO, ...info }, state: "running" }, 0, specs);
 }
 
 function stepNumber(name: string, spec: Spec): number {
@@ -182,7 +183,7 @@ function stepNumber(name: string, spec: Spec): number {
     rank: spec.rank ?? 1,
     max_prob: spec.maxProb ?? 0.5,
     entropy: 1,
-    rest_mass: 0,
+    rest_mass: spec.restMass ?? 0,
     processed_rest_mass: 0,
     draw: 0.25,
     flags: spec.flags ?? FLAGS.kept,

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { FLAGS } from "../src/protocol";
 import { begin, examples, FakeModel, type Mounted, mount, type Spec, shown, update } from "./helpers";
 
 const words = (...texts: string[]): Spec[] => texts.map((text) => ({ text }));
@@ -241,6 +242,44 @@ test("a removed candidate is struck and names its stage, the chosen one is marke
   expect(first?.textContent).toBe("1␣a0.5001.000drawn");
   expect(second?.className).toBe("removed");
   expect(second?.textContent).toBe("2␣b0.250–top-p");
+});
+
+test("at temperature 0 a token is taken, not drawn, although u was recorded", async () => {
+  const candidates = [{ text: "a", raw: 0.5, processed: 1 }];
+  const { view } = await played(begin("r", [{ text: "a", candidates }], { params: { temperature: 0 } }));
+  const panel = view.find("candidates");
+  expect(panel.querySelector("tr.chosen .fate")?.textContent).toBe("taken");
+  expect(panel.querySelector(".draw-mark")).toBeNull();
+  expect(panel.querySelector(".draw")?.textContent).toMatch("temperature 0: the likeliest token is taken");
+});
+
+test("a draw is marked where it fell", async () => {
+  const { view } = await played(begin("r", [{ text: "a", candidates: [{ text: "a", raw: 1 }] }]));
+  expect(view.root.querySelector<HTMLElement>(".draw-mark")?.style.left).toBe("25%");
+});
+
+test("no others have no mass, whatever the rounding left over", async () => {
+  const all = Array.from({ length: 64 }, (_, i) => ({ text: `t${i}`, raw: 1 / 64 }));
+  for (const [shown, others] of [
+    [all, ["0 others", "", "0", "–", ""]],
+    [all.slice(1), ["1 other", "", "<.001", "–", ""]],
+  ] as const) {
+    const specs = [{ text: "t", candidates: [...shown], restMass: 1e-9 }];
+    const { view } = await played(begin("r", specs, { vocab_size: 64 }));
+    const cells = [...view.root.querySelectorAll("tr.others td")].map((cell) => cell.textContent);
+    expect(cells).toEqual(others);
+  }
+});
+
+test("a control token is its label, also where it ends a broken character", async () => {
+  const specs = [{ text: "a" }, { text: "\ufffd", label: "<|im_end|>", flags: FLAGS.kept | FLAGS.special }];
+  const { view } = await played(begin("r", specs));
+  const end = view.tokens()[1];
+  expect(end?.className).toMatch("boxed special");
+  expect(end?.dataset["sign"]).toBe("<|im_end|>");
+  expect(end?.textContent).toBe("");
+  expect(end?.getAttribute("aria-label")).toMatch('token 1 "<|im_end|>"');
+  expect(view.find("tokens").textContent).toBe("a\ufffd");
 });
 
 test("a run without inspection says so", async () => {

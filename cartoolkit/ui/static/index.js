@@ -28,6 +28,7 @@ function setText(node, text) {
 var NONE = "–";
 function prob(value) {
   if (!Number.isFinite(value)) return NONE;
+  if (value <= 0) return "0";
   return value < 5e-4 ? "<.001" : value.toFixed(3);
 }
 function nats(value) {
@@ -81,13 +82,15 @@ function drawSegments(candidates, step) {
   if (rest > 1e-6) add("others", rest, "others");
   return segments;
 }
-function drawSentence(step, temperature) {
-  if (step.forced) return "put there by the caller, not drawn";
-  if (Number.isFinite(step.draw)) return `draw u = ${step.draw.toFixed(4)}`;
-  if (temperature === 0) return "temperature 0: the likeliest token is taken, no draw";
-  return "no draw was recorded";
+function isDrawn(step, greedy) {
+  return !greedy && !step.forced && Number.isFinite(step.draw);
 }
-function drawBar(candidates, step, temperature) {
+function drawSentence(step, greedy) {
+  if (step.forced) return "put there by the caller, not drawn";
+  if (greedy) return "temperature 0: the likeliest token is taken";
+  return isDrawn(step, greedy) ? `draw u = ${step.draw.toFixed(4)}` : "no draw was recorded";
+}
+function drawBar(candidates, step, greedy) {
   const bar = h("div", { class: "draw-bar", "aria-hidden": "true" });
   for (const { label, start, width, kind } of drawSegments(candidates, step)) {
     const title = `${label} ${prob(width)}`;
@@ -96,13 +99,13 @@ function drawBar(candidates, step, temperature) {
     segment.style.width = `${100 * width}%`;
     bar.append(segment);
   }
-  if (Number.isFinite(step.draw) && !step.forced) {
-    const tick = h("span", { class: "tick" });
-    tick.style.left = `${100 * step.draw}%`;
-    bar.append(tick);
+  if (isDrawn(step, greedy)) {
+    const mark = h("span", { class: "draw-mark" });
+    mark.style.left = `${100 * step.draw}%`;
+    bar.append(mark);
   }
   const ends = h("div", { class: "draw-ends" }, h("span", {}, "0"), h("span", {}, "1"));
-  ends.firstChild?.after(h("span", {}, drawSentence(step, temperature)));
+  ends.firstChild?.after(h("span", {}, drawSentence(step, greedy)));
   return h("div", { class: "draw" }, bar, ends);
 }
 
@@ -157,13 +160,10 @@ var SidePanel = class {
         )
       ];
     const rows = this.#all ? candidates : shortList(candidates);
-    const table = candidateTable(rows, candidates, step, othersLabel(store, candidates.length));
-    return [
-      ...head,
-      table,
-      this.#toggle(candidates.length),
-      drawBar(candidates, step, store.info?.params["temperature"])
-    ];
+    const greedy = store.info?.params["temperature"] === 0;
+    const others = othersCount(store, candidates.length);
+    const table = candidateTable(rows, candidates, step, { greedy, others });
+    return [...head, table, this.#toggle(candidates.length), drawBar(candidates, step, greedy)];
   }
   #title(step, follows, live) {
     const label = visible(step.label || step.text);
@@ -227,17 +227,17 @@ function figures(step) {
     list.append(h("div", { title }, h("dt", {}, name), h("dd", {}, value)));
   return list;
 }
-function othersLabel(store, shown) {
+function othersCount(store, shown) {
   const size = store.info?.vocab_size;
-  return size === void 0 ? "all others" : `${count(size - shown)} others`;
+  return size === void 0 ? null : size - shown;
 }
-function candidateTable(rows, all, step, others) {
+function candidateTable(rows, all, step, { greedy, others }) {
   const full = Math.max(
     ...all.map((c) => Math.max(c.raw, c.processed)),
     step.restMass || 0,
     step.processedRestMass || 0
   );
-  const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, step)));
+  const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, fate(c, step, greedy))));
   body.append(othersRow(others, step, full));
   const head = h("thead", {}, headRow());
   const columns = ["rank", "name", "bars", "raw", "processed", "fate"].map(
@@ -258,7 +258,7 @@ function headRow() {
     th("", "fate")
   );
 }
-function candidateRow(candidate, full, step) {
+function candidateRow(candidate, full, end) {
   const { chosen, removedBy } = candidate;
   const label = visible(candidate.label);
   const name = `${chosen ? "chosen" : ""} ${removedBy ? "removed" : ""}`.trim();
@@ -270,22 +270,24 @@ function candidateRow(candidate, full, step) {
     bars(candidate.raw, candidate.processed, full),
     h("td", { class: "number" }, prob(candidate.raw)),
     h("td", { class: "number" }, candidate.processed > 0 ? prob(candidate.processed) : "–"),
-    h("td", { class: "fate" }, fate(candidate, step))
+    h("td", { class: "fate" }, end)
   );
 }
-function fate({ chosen, removedBy }, step) {
+function fate({ chosen, removedBy }, step, greedy) {
   if (chosen && step.forced) return h("span", {}, "forced");
-  if (chosen) return h("span", {}, Number.isFinite(step.draw) ? "drawn" : "taken");
+  if (chosen) return h("span", {}, isDrawn(step, greedy) ? "drawn" : "taken");
   return removedBy === "" ? null : h("span", { class: "stage" }, stageName(removedBy));
 }
-function othersRow(label, step, full) {
-  const processed = step.processedRestMass;
+function othersRow(others, step, full) {
+  const label = others === null ? "all others" : plural(others, "other");
+  const raw = others === 0 ? 0 : step.restMass;
+  const processed = others === 0 ? 0 : step.processedRestMass;
   return h(
     "tr",
     { class: "others" },
     h("td", { class: "name", colspan: 2 }, label),
-    bars(step.restMass, processed, full),
-    h("td", { class: "number" }, prob(step.restMass)),
+    bars(raw, processed, full),
+    h("td", { class: "number" }, prob(raw)),
     h("td", { class: "number" }, processed > 1e-6 ? prob(processed) : "–"),
     h("td", { class: "fate" })
   );
@@ -1255,7 +1257,7 @@ var THEME = `
   --chosen-bg: color-mix(in srgb, var(--processed) 12%, var(--bg));
   --mono: var(--jp-code-font-family, ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace);
   --sans: var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif);
-  container-type: inline-size; min-width: 320px;
+  container-type: inline-size; min-width: 280px;
   color-scheme: light;
 }
 .view.dark {
@@ -1279,7 +1281,7 @@ var CARD = `
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
 .card {
-  position: relative; min-width: 320px; margin: 0; border: 1px solid var(--line); border-radius: 8px;
+  position: relative; margin: 0; border: 1px solid var(--line); border-radius: 8px;
   background: var(--bg); color: var(--fg); font: 13px/1.45 var(--sans); overflow: clip; text-align: left;
 }
 .header { display: grid; gap: 4px 12px; padding: 9px 12px; border-bottom: 1px solid var(--line); }
@@ -1447,7 +1449,7 @@ tr.removed .label { color: var(--dim); text-decoration: line-through; text-decor
 }
 .segment.chosen { background: var(--processed); color: var(--on-accent); }
 .segment.others { background: repeating-linear-gradient(135deg, var(--line) 0 3px, var(--bg) 3px 6px); }
-.tick { position: absolute; top: -4px; bottom: -4px; width: 2px; margin-left: -1px; background: var(--fg); box-shadow: 0 0 0 1px var(--bg); }
+.draw-mark { position: absolute; top: -4px; bottom: -4px; width: 2px; margin-left: -1px; background: var(--fg); box-shadow: 0 0 0 1px var(--bg); }
 .draw-ends { display: flex; justify-content: space-between; gap: 8px; margin-top: 6px; color: var(--dim); font-size: 11.5px; font-variant-numeric: tabular-nums; text-align: center; }
 `;
 var REST = `
@@ -1765,7 +1767,8 @@ var BREAK = "⏎";
 var PARTS = /^([ \t]*)([\s\S]*?)((?:\r?\n|\r)*)$/;
 var HIDDEN = /\r?\n|(?!\t)[\p{Zl}\p{Zp}\p{Cc}\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu;
 var OVERRIDES = /[\u202a-\u202e\u2066-\u2069]/u;
-function layout(text) {
+function layout({ text, special }) {
+  if (special) return { lead: text, body: [], tail: "" };
   const [, lead = "", middle = "", tail = ""] = PARTS.exec(text) ?? [];
   if (middle === "" && tail === "") return { lead: "", body: pieces(lead), tail: "" };
   const breaks = tail.match(/\r?\n|\r/g) ?? [];
@@ -1786,16 +1789,15 @@ function turnsDirection(text) {
   return OVERRIDES.test(text);
 }
 function boxKind(step) {
-  if (step.text !== "") return null;
   if (step.special) return "special";
+  if (step.text !== "") return null;
   return step.incomplete ? "bytes" : "cut";
 }
 
 // src/token_span.ts
 function describe(step, threshold) {
-  const words = [
-    `token ${step.index} "${step.text === "" ? step.label : step.text.trim() || visible(step.text)}"`
-  ];
+  const text = step.text === "" || step.special ? step.label : step.text;
+  const words = [`token ${step.index} "${text.trim() || visible(text)}"`];
   if (Number.isFinite(step.prob)) words.push(`probability ${prob(step.prob)}`, `rank ${step.rank}`);
   if (step.maxProb < threshold) words.push("below threshold");
   if (step.special) words.push("control token");
@@ -1907,7 +1909,7 @@ var TokenText = class {
     let paragraph = this.#paragraph;
     for (let i = this.#spans.length; i < this.#store.count; i++) {
       const step = this.#store.step(i);
-      const { lead, body, tail } = layout(step.text);
+      const { lead, body, tail } = layout(step);
       const span = makeSpan(step, body, this.#threshold);
       if (paragraph === null) {
         paragraph = h("div", { class: "paragraph", role: "presentation" });
