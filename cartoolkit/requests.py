@@ -246,7 +246,8 @@ def _fault_sentence(field: str, fault: ErrorDetails, given: Mapping[str, Any]) -
     if isinstance(refusal := fault.get("ctx", {}).get("error"), InvalidRequest):
         return str(refusal)
     place = [str(part) for part in fault["loc"]]
-    sentence = _sentence(field, given.get(field, fault["input"]))
+    # A request without any prompt has nothing to show but its other settings.
+    sentence = _sentence(field, given.get(field, "" if field == "prompt" else fault["input"]))
     if field == "messages" and len(place) > 1:
         # pydantic names the branch of a union, `str` or `list[...]`, as if it were a place.
         inside = [part for part in place[1:] if part != "str" and "[" not in part]
@@ -264,11 +265,15 @@ def _explain(error: ValidationError, given: Mapping[str, Any]) -> str:
     return " ".join(sentences.values())
 
 
-def make_request(request: Prompt | GenerateRequest, **settings: Any) -> GenerateRequest:  # noqa: ANN401
+def make_request(
+    request: Prompt | GenerateRequest | None = None,
+    **settings: Any,  # noqa: ANN401
+) -> GenerateRequest:
     """Turn what a caller wrote into a validated request; settings override the request's own.
 
     Args:
-        request: a prompt, a conversation, or a `GenerateRequest`.
+        request: a prompt, a conversation, or a `GenerateRequest`; None if `prompt` or `messages` is
+            among the settings.
         settings: any field of `GenerateParams` or `GenerateRequest`.
 
     Raises:
@@ -297,7 +302,9 @@ def _as_dict(params: object) -> dict[str, Any]:
     raise InvalidRequest(_sentence("params", params))
 
 
-def _fields_of(request: Prompt | GenerateRequest) -> dict[str, Any]:
+def _fields_of(request: Prompt | GenerateRequest | None) -> dict[str, Any]:
+    if request is None:
+        return {}
     if isinstance(request, GenerateRequest):
         return {name: getattr(request, name) for name in GenerateRequest.model_fields}
     if isinstance(request, str):

@@ -84,8 +84,14 @@ class ChatTemplate:
         return frozenset(_MARK.findall(self.source))
 
     def is_formatted(self, prompt: str) -> bool:
-        """Whether the caller has written the template's marks already, so that it must be left alone."""
-        return any(mark in prompt for mark in self.marks)
+        """Whether the caller has written the template's form already, so that it must be left alone.
+
+        Such a prompt begins with a mark, perhaps after the beginning token. One that only mentions a
+        mark, as in a question about it, is an ordinary message.
+        """
+        beginning = self.special_tokens.get("bos_token", "")
+        start = prompt.lstrip().removeprefix(beginning).lstrip()
+        return start.startswith(tuple(self.marks))
 
     def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> str:
         """The text to continue.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import html
 import platform
 import secrets
 import sys
 import threading
+import time
+import weakref
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from queue import SimpleQueue
@@ -15,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cartoolkit.engine.prompt import prepare_prompt
 from cartoolkit.engine.session import Session
 from cartoolkit.engine.worker import Worker
-from cartoolkit.errors import EngineBusy, EngineClosed, ForwardFailed
+from cartoolkit.errors import EngineBusy, EngineClosed, EngineError
 from cartoolkit.notices import say
 from cartoolkit.requests import make_request
 from cartoolkit.trace import TraceHeader
@@ -31,18 +34,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
+# Seconds that leaving Python waits for a forward to end.
+_PATIENCE = 10.0
+
 
 class Engine:
-    """A loaded model. Made by `cartoolkit.load`, or from any decoder: ``Engine(lambda: decoder)``.
+    """A loaded model. Made by `cartoolkit.load`, or from a model of one's own.
 
-    One session runs at a time; the next call after a failed forward loads the model again.
+    One session runs at a time; the next call after a failed forward makes a new decoder::
+
+        Engine(lambda: TorchDecoder(model, tokenizer))
     """
 
     def __init__(self, load_decoder: Callable[[], Decoder]) -> None:
         """Load the decoder at once.
 
         Args:
-            load_decoder: makes a decoder; called now, and again after a forward has failed.
+            load_decoder: makes a new decoder; called now, and again after a forward has failed.
         """
         self._load_decoder = load_decoder
         self._worker = Worker("cartoolkit-engine")
@@ -51,6 +59,7 @@ class Engine:
         self._decoder: Decoder | None = None
         self._closed = False
         self.info: ModelInfo = self.decoder.info
+        _ENGINES.add(self)
 
     @property
     def decoder(self) -> Decoder:
@@ -59,15 +68,22 @@ class Engine:
         Raises:
             EngineClosed: after `close`.
         """
+        self._refuse_if_closed()
+        if (decoder := self._decoder) is None:
+            decoder = self._decoder = self._worker.run(self._load_decoder)
+        return decoder
+
+    def _refuse_if_closed(self) -> None:
         if self._closed:
             raise EngineClosed(f"the engine of {self.info.name} was closed; load the model again.")
-        if self._decoder is None:
-            self._decoder = self._worker.run(self._load_decoder)
-        return self._decoder
 
     # Answering
 
-    def generate(self, request: Prompt | GenerateRequest, **settings: Any) -> Result:  # noqa: ANN401
+    def generate(
+        self,
+        request: Prompt | GenerateRequest | None = None,
+        **settings: Any,  # noqa: ANN401
+    ) -> Result:
         """Answer and wait for the end. An interrupt ends the answer early and returns what there is.
 
         Args:
@@ -80,9 +96,13 @@ class Engine:
             EngineBusy: another session is running.
             ForwardFailed: the model failed; the error's `trace` holds what there was.
         """
-        return self.start(request, **settings).result()
+        return self.start(make_request(request, **settings)).result()
 
-    def stream(self, request: Prompt | GenerateRequest, **settings: Any) -> Iterator[Step]:  # noqa: ANN401
+    def stream(
+        self,
+        request: Prompt | GenerateRequest | None = None,
+        **settings: Any,  # noqa: ANN401
+    ) -> Iterator[Step]:
         """Answer step by step; leaving the loop early stops the generation.
 
         The texts of the steps, joined, are the answer. Errors as for `generate`.
@@ -107,7 +127,7 @@ class Engine:
 
     def start(
         self,
-        request: Prompt | GenerateRequest,
+        request: Prompt | GenerateRequest | None = None,
         *,
         paused: bool = False,
         quiet: bool = False,
@@ -121,6 +141,7 @@ class Engine:
             quiet: do not print what had to be done to the prompt; the trace's events say it anyway.
             settings: as for `generate`.
         """
+        started = time.perf_counter()
         request = make_request(request, **settings)
         decoder = self.decoder
         prompt = prepare_prompt(request, decoder)
@@ -138,28 +159,35 @@ class Engine:
             events=prompt.events,
         )
         recorder = TraceRecorder(header, prompt.ids, decoder.token_bytes)
-        session = Session(recorder, request.params, seed=seed, paused=paused)
+        session = Session(recorder, request.params, seed=seed, started=started, paused=paused)
         self._begin(session, decoder)
         return session
 
     def _begin(self, session: Session, decoder: Decoder) -> None:
         with self._lock:
+            self._refuse_if_closed()
+            if decoder is not self._decoder:
+                raise EngineError("the model failed in the meantime; the next call loads it again.")
             running = self._session
             if running is not None and not running.done:
                 raise EngineBusy(
                     f"the engine of {self.info.name} is busy: a session is {running.state} "
                     f"with {len(running.steps)} tokens.",
-                    hint="Stop it with session.stop() (or Stop in the widget), or wait for its end.",
+                    hint="Stop it with engine.session.stop() (or Stop in the widget), or wait for its end.",
                 )
             self._session = session
-        self._worker.submit(lambda: self._run(session, decoder))
+            self._worker.submit(lambda: session.run(self._loaded, on_corruption=self._drop))
 
-    def _run(self, session: Session, decoder: Decoder) -> None:
-        try:
-            session.run(decoder)
-        except ForwardFailed:
-            # The cache may be half-written, so the whole decoder goes.
-            self._decoder = None
+    def _loaded(self) -> Decoder:
+        self._refuse_if_closed()
+        assert self._decoder is not None
+        return self._decoder
+
+    def _drop(self) -> None:
+        """After a failed forward the cache may be half-written, so the whole decoder goes."""
+        with self._lock:
+            decoder, self._decoder = self._decoder, None
+        if decoder is not None:
             decoder.close()
 
     @property
@@ -171,11 +199,12 @@ class Engine:
 
     def close(self) -> None:
         """Stop what is running and release the model's memory."""
-        if self._closed:
-            return
+        with self._lock:
+            if self._closed:
+                return
+            decoder, self._decoder, self._closed = self._decoder, None, True
         if self._session is not None:
             self._session.stop()
-        decoder, self._decoder, self._closed = self._decoder, None, True
         if decoder is not None:
             self._worker.run(decoder.close)
         self._worker.close()
@@ -206,6 +235,21 @@ class Engine:
         }
         facts = " · ".join(f"{name} <b>{html.escape(value)}</b>" for name, value in rows.items() if value)
         return f"<div><b>{html.escape(info.name)}</b> — {facts}</div>"
+
+
+_ENGINES: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """End what still runs before Python goes: a thread inside torch would abort the whole process."""
+    sessions = [engine.session for engine in _ENGINES]
+    for session in sessions:
+        if session is not None:
+            session.stop()
+    for session in sessions:
+        if session is not None:
+            session.wait(_PATIENCE)
 
 
 def _versions(engine: str) -> dict[str, str]:

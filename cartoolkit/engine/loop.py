@@ -52,9 +52,13 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """One more token was decoded; `steps` are those whose text became certain by it, perhaps none."""
+    """One more token was decoded.
+
+    `steps` are those whose text became certain by it, perhaps none; after a `final` one no token follows.
+    """
 
     steps: tuple[Step, ...]
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +102,13 @@ def decode(
     room = decoder.info.context_length - len(prompt)
     limit = min(params.max_tokens, room)
     for index in range(limit):
-        steps, ending = writer.write(logits, elapsed=clock() - started, last=index == limit - 1)
-        reply = yield Decoded(steps)
+        last = index == limit - 1
+        steps, ending = writer.write(logits, elapsed=clock() - started, last=last)
+        reply = yield Decoded(steps, final=last or ending is not None)
         ending = ending or _outside_ending(reply, late=clock() > deadline, params=params)
         if ending:
             break
-        if index < limit - 1:
+        if not last:
             logits = _forward(decoder, [writer.last_id], len(prompt) + index)
     else:
         ending = _length_ending(params, room)
@@ -113,7 +118,7 @@ def decode(
 
 def _rest(writer: _Writer) -> Generator[Decoded, str | None, None]:
     if steps := writer.flush():
-        yield Decoded(steps)
+        yield Decoded(steps, final=True)
 
 
 def _outside_ending(reply: str | None, *, late: bool, params: GenerateParams) -> Ending | None:
@@ -152,14 +157,14 @@ def _read_and_score(decoder: Decoder, prompt: Sequence[int], late: Callable[[], 
         decoder.begin_prompt(prompt)
     done, rows, scores = 0, np.empty((0, 0), np.float32), np.full(len(prompt), np.nan, np.float32)
     while True:
+        if done == len(prompt):
+            yield Scored(scores)
         if (yield Prefilled(done, len(prompt), 0)) == STOP:
             return Ending("stopped", "by the user")
         if done == len(prompt):
-            yield Scored(scores)
             return rows[-1]
         chunk = _next_chunk(decoder, prompt, done, late)
-        with _translated():
-            rows = decoder.forward_all(chunk, done)
+        rows = _forward_all(decoder, chunk, done)
         following = prompt[done + 1 : done + 1 + len(chunk)]
         scores[done + 1 : done + 1 + len(following)] = token_logprobs(rows[: len(following)], following)
         done += len(chunk)
@@ -183,7 +188,8 @@ def _translated() -> Iterator[None]:
         yield
     except CartoolkitError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        # Also what is no Exception: a panic in a library written in Rust must not end the worker.
         raise ForwardFailed(
             f"the model's forward raised {type(error).__name__}: {error}",
             hint="The model is reloaded on the next call. If it was short of memory, shorten the prompt or "
@@ -192,12 +198,22 @@ def _translated() -> Iterator[None]:
 
 
 def _forward(decoder: Decoder, ids: Sequence[int], pos: int) -> np.ndarray:
-    """The logits after the last of `ids`, checked to be usable."""
     with _translated():
         logits = decoder.forward(ids, pos)
-    if not np.isfinite(logits.max()):
+    return _usable(logits, pos)
+
+
+def _forward_all(decoder: Decoder, ids: Sequence[int], pos: int) -> np.ndarray:
+    with _translated():
+        logits = decoder.forward_all(ids, pos)
+    return _usable(logits, pos)
+
+
+def _usable(logits: np.ndarray, pos: int) -> np.ndarray:
+    """Logits [vocab] or [n, vocab] as they are, if each row has a finite largest value."""
+    if not np.isfinite(logits.max(axis=-1)).all():
         raise ForwardFailed(
-            f"the model produced no usable logits at position {pos + len(ids) - 1} (NaN or infinite).",
+            f"the model produced no usable logits in the forward at position {pos} (NaN or infinite).",
             hint="Try dtype='float32'; half precision can overflow in some models.",
         )
     return logits

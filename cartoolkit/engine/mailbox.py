@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
+
+from cartoolkit.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +19,7 @@ class Mailbox:
 
     Attributes:
         paused: whether the worker is waiting in `wait_for_permission`.
+        paused_seconds: how long it has waited there in all.
     """
 
     def __init__(self, *, paused: bool = False) -> None:
@@ -24,6 +28,7 @@ class Mailbox:
         # Tokens that may still be decoded before a pause; None means no limit.
         self._allowance: int | None = 0 if paused else None
         self.paused = False
+        self.paused_seconds = 0.0
 
     @property
     def stopped(self) -> bool:
@@ -49,7 +54,13 @@ class Mailbox:
         self._allow(None)
 
     def step(self, tokens: int = 1) -> None:
-        """Decode a few more tokens, then pause."""
+        """Decode a few more tokens, then pause.
+
+        Raises:
+            InvalidRequest: not a whole number of tokens, or less than one.
+        """
+        if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 1:
+            raise InvalidRequest(f"step takes a whole number of tokens ≥ 1; got {tokens!r}.")
         with self._changed:
             self._allow((self._allowance or 0) + tokens)
 
@@ -69,9 +80,11 @@ class Mailbox:
             self.paused = self._must_wait
         if self.paused:
             on_change()
+            begun = time.perf_counter()
             with self._changed:
                 self._changed.wait_for(lambda: not self._must_wait)
                 self.paused = False
+            self.paused_seconds += time.perf_counter() - begun
             on_change()
         with self._changed:
             if spend and self._allowance:

@@ -75,7 +75,8 @@ def _render(request: GenerateRequest, conversation: list[Message], decoder: Deco
 def _lost_characters(text: str, ids: list[int], decoder: Decoder) -> list[Event]:
     """Some vocabularies lack bytes; what they cannot write is left out by the tokenizer without a word."""
     read = b"".join(decoder.token_bytes(i) for i in ids).decode(errors="replace")
-    lost = sorted(set(text) - set(read))
+    # A character may be missing because it was normalised into another, which is no loss.
+    lost = [character for character in sorted(set(text) - set(read)) if _is_unwritable(character, decoder)]
     if not lost:
         return []
     count = sum(text.count(character) for character in lost)
@@ -84,6 +85,11 @@ def _lost_characters(text: str, ids: list[int], decoder: Decoder) -> list[Event]
         f"The model's tokenizer cannot write {count:,} characters of the prompt ({names}); it left them out."
     )
     return [Event(kind="unwritable", text=said, data={"characters": count})]
+
+
+def _is_unwritable(character: str, decoder: Decoder) -> bool:
+    """Whether a character alone becomes no token, or the one that stands for the unknown."""
+    return set(decoder.encode(character)) <= decoder.special_ids
 
 
 def _fit(ids: list[int], request: GenerateRequest, window: int) -> tuple[list[int], list[Event]]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 import threading
 import time
+import traceback
 from typing import TYPE_CHECKING, Literal
 
 from cartoolkit.engine.loop import STOP, Decoded, Prefilled, Scored, decode
 from cartoolkit.engine.mailbox import Mailbox
 from cartoolkit.engine.result import Result
-from cartoolkit.errors import EngineError
+from cartoolkit.errors import EngineError, ForwardFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -39,17 +41,19 @@ class Session:
         error: what went wrong, if the state is ``failed``.
     """
 
-    def __init__(self, recorder: TraceRecorder, params: GenerateParams, *, seed: int, paused: bool) -> None:
+    def __init__(
+        self, recorder: TraceRecorder, params: GenerateParams, *, seed: int, started: float, paused: bool
+    ) -> None:
         self._recorder = recorder
         self._params = params
         self._seed = seed
-        self._started = time.perf_counter()
+        self._started = started
         self._mailbox = Mailbox(paused=paused)
         self._done = threading.Event()
         self._listeners: list[Callable[[], None]] = []
         self._phase: State = "waiting"
         self.progress: Prefilled | None = None
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
     # Watching
 
@@ -139,20 +143,27 @@ class Session:
         """
         self.wait()
         if self.error is not None:
-            raise self.error
+            # Raised anew at every call, without the frames of the calls before.
+            raise self.error.with_traceback(None)
         return Result.of(self.trace)
 
     def __await__(self) -> Generator[object, None, Result]:
         return self._finished().__await__()
 
     async def _finished(self) -> Result:
-        """Wait in ticks: the notebook's interrupt does not wake an idle event loop."""
+        """Wait in ticks: the notebook's interrupt does not wake an idle event loop.
+
+        A cancel stops the session. In a notebook it is the interrupt button, and the result is what there
+        is; elsewhere it is a timeout or a task group, which must learn that it was heard.
+        """
         try:
             await self._ticks()
         except asyncio.CancelledError:
             self.stop()
-            if (task := asyncio.current_task()) is not None:
-                task.uncancel()
+            task = asyncio.current_task()
+            if task is None or not _in_kernel():
+                raise
+            task.uncancel()
             await self._ticks()
         return self.result()
 
@@ -162,17 +173,19 @@ class Session:
 
     # Working, on the worker's thread
 
-    def run(self, decoder: Decoder) -> None:
-        """Drive the loop to its end; called once, by the engine's worker.
+    def run(self, get_decoder: Callable[[], Decoder], *, on_corruption: Callable[[], None]) -> None:
+        """Drive the loop to its end; called once, by the engine's worker. Errors end up in `error`.
 
-        Raises:
-            Exception: whatever the loop raised, after it was recorded in `error`.
+        Args:
+            get_decoder: where tokens become logits. Asked for here, so that no frame that outlives a failed
+                forward in its traceback holds the model.
+            on_corruption: called after a failed forward, before anyone learns of it.
         """
         try:
-            self._drive(decoder)
-        except Exception as error:
-            self._fail(error)
-            raise
+            self._drive(get_decoder())
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the session must learn of it
+            _log.debug("a session failed", exc_info=True)
+            self._fail(error, on_corruption)
         else:
             self._end("finished")
 
@@ -183,6 +196,7 @@ class Session:
             self._params,
             seed=self._seed,
             started=self._started,
+            clock=self._clock,
         )
         reply = None
         try:
@@ -193,6 +207,10 @@ class Session:
         except StopIteration as end:
             self._recorder.update(stop_reason=end.value.reason, stop_detail=end.value.detail)
 
+    def _clock(self) -> float:
+        """Seconds that stand still during a pause."""
+        return time.perf_counter() - self._mailbox.paused_seconds
+
     def _record(self, event: Prefilled | Scored | Decoded) -> None:
         if isinstance(event, Decoded):
             self._recorder.add_steps(event.steps)
@@ -201,20 +219,25 @@ class Session:
         else:
             self.progress = event
             self._phase = "running" if event.done == event.total else "prefilling"
-            seconds = time.perf_counter() - self._started
+            seconds = self._clock() - self._started
             self._recorder.update(reused_tokens=event.reused, prefill_seconds=seconds)
         self._notify()
 
     def _next_order(self, event: Prefilled | Scored | Decoded) -> str | None:
         """Wait out a pause; STOP if that is what was asked for."""
-        decodes_next = not isinstance(event, Prefilled) or (
-            event.done == event.total and not self._params.prompt_logprobs
-        )
-        self._mailbox.wait_for_permission(spend=decodes_next, on_change=self._notify)
+        if isinstance(event, Prefilled):
+            spend, waits = event.done == event.total, True
+        else:
+            spend = waits = isinstance(event, Decoded) and not event.final
+        if waits:
+            self._mailbox.wait_for_permission(spend=spend, on_change=self._notify)
         return STOP if self._mailbox.stopped else None
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: BaseException, on_corruption: Callable[[], None]) -> None:
         self.error = error
+        if isinstance(error, ForwardFailed):
+            _release_frames(error)
+            on_corruption()
         self._recorder.update(stop_reason="error", stop_detail=str(error))
         if isinstance(error, EngineError):
             error.trace = self.trace
@@ -222,6 +245,7 @@ class Session:
 
     def _end(self, phase: State) -> None:
         self._phase = phase
+        self._recorder.finish()
         self._done.set()
         self._notify()
 
@@ -235,3 +259,18 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session: {self.state}, {len(self.steps)} tokens>"
+
+
+def _in_kernel() -> bool:
+    """Whether this process is a notebook's kernel; IPython is not imported to find out."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return hasattr(shell, "kernel")
+
+
+def _release_frames(error: BaseException) -> None:
+    """Let go of the locals in the tracebacks, which hold the model's tensors, before it is loaded again."""
+    cause: BaseException | None = error
+    while cause is not None:
+        traceback.clear_frames(cause.__traceback__)
+        cause = cause.__cause__ or cause.__context__

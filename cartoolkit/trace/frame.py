@@ -128,7 +128,9 @@ def _exp(logprobs: np.ndarray) -> np.ndarray:
 def _step_labels(trace: Trace) -> list[str]:
     ids = trace.columns["token_id"].tolist()
     names = {i: token_label(trace.token_bytes[i]) for i in set(ids)}
-    return [text or names[i] for text, i in zip(trace.texts, ids, strict=True)]
+    special = trace.flag("special").tolist()
+    rows = zip(trace.texts, ids, special, strict=True)
+    return [names[i] if is_special else text or names[i] for text, i, is_special in rows]
 
 
 def candidates_frame(trace: Trace) -> pd.DataFrame:

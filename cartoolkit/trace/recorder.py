@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from cartoolkit.trace.header import Event, TraceHeader
+    from cartoolkit.trace.header import TraceHeader
     from cartoolkit.trace.step import Step
 
 __all__ = ["TraceRecorder"]
 
 
 class TraceRecorder:
-    """Collects steps and events; `trace()` is a copy of what is there so far.
+    """Collects steps; `trace()` is a copy of what is there so far.
 
     Attributes:
         header: replaced as a whole when something becomes known, never changed in place.
@@ -41,13 +41,13 @@ class TraceRecorder:
         """Append steps."""
         self.steps.extend(steps)
 
-    def add_event(self, event: Event) -> None:
-        """Append an event."""
-        self.update(events=[*self.header.events, event])
-
     def update(self, **fields: Any) -> None:  # noqa: ANN401 - the header's own fields
         """Set fields of the header."""
         self.header = self.header.model_copy(update=fields)
+
+    def finish(self) -> None:
+        """Nothing will be added; let go of where the bytes of tokens came from, which is the model."""
+        self._token_bytes = self.trace().token_bytes.__getitem__
 
     def trace(self) -> Trace:
         """The trace up to now; the same object until something is added."""

@@ -96,8 +96,9 @@ class Step:
     Attributes:
         index: position in the answer, from 0.
         token_id: the vocabulary's number; ids and bytes are the truth, text is a view.
-        text: what this token added to the answer. Empty for special tokens, inside a character,
-            and where a stop string was cut out.
+        text: what this token added to the answer. Empty inside a character, where a stop string was cut
+            out, and for special tokens, except that one that ends the text inside a character brings
+            U+FFFD. An answer that is stopped from outside ends before its unfinished character.
         bytes: the token's own bytes.
         incomplete: the token ends inside a character.
         special: a control token such as the end of a turn.
@@ -154,4 +155,4 @@ class Step:
         """The token as a name: the text it stands for even where it added none to the answer."""
         from cartoolkit.trace.text import token_label
 
-        return self.text or token_label(self.bytes)
+        return token_label(self.bytes) if self.special else self.text or token_label(self.bytes)

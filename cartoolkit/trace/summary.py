@@ -31,6 +31,7 @@ _SILENT = {
     "repeat_penalty": 1,
     "ignore_eos": False,
     "inspect": True,
+    "prompt_logprobs": False,
     "truncate": True,
 }
 _UNSHOWN = ("candidates", "time_limit")

@@ -166,8 +166,15 @@ def test_a_bad_message_is_named_by_its_place(message, said):
     assert "\n" not in str(caught.value)
 
 
+def test_a_prompt_or_messages_may_be_given_by_name():
+    assert make_request(prompt="Hi").prompt == "Hi"
+    assert make_request(messages=[{"role": "user", "content": "Hi"}]).messages[0].text() == "Hi"
+    with pytest.raises(InvalidRequest, match="prompt must be a non-empty string of valid Unicode; got ''"):
+        make_request(temperature=0)
+
+
 @pytest.mark.parametrize(
-    "request_", [None, 3, b"x", {"role": "user", "content": "x"}, Message(role="user"), np.array(["x"])]
+    "request_", [3, b"x", {"role": "user", "content": "x"}, Message(role="user"), np.array(["x"])]
 )
 def test_what_is_no_prompt_at_all_is_named_by_its_type(request_):
     with pytest.raises(InvalidRequest, match=f"got {type(request_).__name__}"):

@@ -367,14 +367,16 @@ def test_marks_are_the_control_tokens_in_the_source(source, marks):
     ("prompt", "formatted"),
     [
         ("<|im_start|>user\nHi<|im_end|>", True),
-        ("Hi<|im_end|>", True),
+        ("  <|im_start|>user\nHi<|im_end|>", True),
+        ("Hi<|im_end|>", False),
+        ("What does <|im_start|> mean?", False),
         ("Hi", False),
         ("", False),
         ("[INST] Hi [/INST]", False),
         ("<|im_start| >", False),
     ],
 )
-def test_a_prompt_is_formatted_if_it_holds_a_mark_of_this_template(prompt, formatted):
+def test_a_prompt_is_formatted_if_it_begins_with_a_mark_of_this_template(prompt, formatted):
     assert ChatTemplate(QWEN).is_formatted(prompt) is formatted
 
 

@@ -1,5 +1,8 @@
 """The default model against transformers itself: the same logits, the same greedy text."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -165,3 +168,22 @@ def test_a_prompt_longer_than_the_window_is_cut_at_its_start(fresh32, capsys):
     assert len(trace.prompt_ids) == room
     assert trace.prompt_text.endswith("end<|im_end|>\n<|im_start|>assistant\n")
     assert "tokens were cut" in capsys.readouterr().out
+
+
+LEAVE = """
+import time
+import cartoolkit as ct
+
+engine = ct.load(quiet=True)
+session = engine.start("Tell me a long story.", max_tokens=400)
+while len(session.steps) < 3:
+    time.sleep(0.01)
+print("leaving")
+"""
+
+
+def test_leaving_python_while_the_model_is_at_work_ends_cleanly():
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVE], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "leaving\n"), done.stderr

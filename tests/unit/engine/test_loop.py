@@ -179,6 +179,21 @@ def test_scoring_the_prompt_reads_all_of_it_even_if_it_is_cached():
     assert events[0] == Prefilled(0, 3, 0)
 
 
+def test_logits_that_cannot_be_used_are_found_while_the_prompt_is_scored():
+    decoder = ScriptedDecoder(WORDS, [HELLO])
+    decoder.row = lambda n: np.full(9, np.nan, np.float32)
+    with pytest.raises(ForwardFailed, match="no usable logits"):
+        run(decoder, prompt_logprobs=True)
+
+
+def test_a_control_token_inside_a_character_ends_that_character():
+    events, _ = run(ScriptedDecoder(WORDS, [SMILE_1, EOS, SMILE_3, HELLO]), ignore_eos=True, max_tokens=4)
+    control = steps(events)[1]
+    assert (control.text, control.label) == ("\ufffd", "<end>")
+    # Bytes before and after a control token never join to a character.
+    assert text(events) == " \ufffd\ufffdHello"
+
+
 class Clock:
     """Advances one second at each look."""
 

@@ -21,6 +21,7 @@ class Reader:
 
     def __init__(self, *, window=1000, template=None):
         self.chat_template = template
+        self.special_ids = frozenset([BEGIN])
         self.info = ModelInfo(
             name="tiny", engine="none", device="cpu", dtype="float32", context_length=window, vocab_size=2**21
         )
@@ -133,6 +134,20 @@ def test_characters_that_the_vocabulary_cannot_write_are_said():
     assert event.kind == "unwritable"
     assert event.data == {"characters": 2}
     assert "2 characters of the prompt ('\\x04')" in event.text
+
+
+def test_characters_that_are_normalised_into_others_are_no_loss():
+    decoder = Reader()
+    encode = decoder.encode
+    decoder.encode = lambda text, **options: encode(text.lower(), **options)
+    assert read("LOUD", decoder).events == []
+
+
+def test_a_question_about_a_mark_is_an_ordinary_message():
+    question = "What does <|im_end|> mean?"
+    assert read_text(question, Reader(template=TEMPLATE)) == (
+        f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
+    )
 
 
 def test_marks_of_another_template_are_ordinary_text():

@@ -3,14 +3,17 @@
 import _thread
 import asyncio
 import gc
+import sys
 import threading
 import time
+import types
 import weakref
 
 import pytest
 from scripted_decoder import EOS, ScriptedDecoder
 
 from cartoolkit.engine import Engine
+from cartoolkit.engine import engine as engine_module
 from cartoolkit.engine.worker import Worker
 from cartoolkit.errors import EngineBusy, EngineClosed, ForwardFailed, InvalidRequest, PromptTooLong
 
@@ -163,23 +166,107 @@ def test_an_interrupt_returns_what_there_is_and_leaves_the_engine_usable(slow):
     assert slow.generate("a", temperature=0, max_tokens=3).text == "abc"
 
 
-def test_await_returns_the_result_and_a_cancel_stops_cleanly(slow):
+async def wait_for(session):
+    return await session
+
+
+async def start_and_cancel(engine):
+    """A task that awaits a session, cancelled after a tenth of a second; also the session."""
+    session = engine.start("a", temperature=0)
+    task = asyncio.ensure_future(wait_for(session))
+    await asyncio.sleep(0.1)
+    task.cancel()
+    return await asyncio.gather(task, return_exceptions=True), session
+
+
+def test_await_returns_the_result(slow):
     async def whole():
         return await slow.start("a", temperature=0, max_tokens=3)
 
-    async def cancelled():
-        task = asyncio.ensure_future(_wait(slow.start("a", temperature=0)))
-        await asyncio.sleep(0.1)
-        task.cancel()
-        return await task
-
-    async def _wait(session):
-        return await session
-
     assert asyncio.run(whole()).text == "abc"
-    result = asyncio.run(cancelled())
+
+
+def test_a_cancel_stops_the_session_and_is_heard(slow):
+    (outcome,), session = asyncio.run(start_and_cancel(slow))
+    assert isinstance(outcome, asyncio.CancelledError)
+    assert session.wait(2)
+    assert session.header.stop_reason == "stopped"
+
+
+def test_a_timeout_around_await_is_a_timeout(slow):
+    async def limited():
+        async with asyncio.timeout(0.1):
+            await slow.start("a", temperature=0)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(limited())
+
+
+def test_the_notebooks_interrupt_of_an_await_returns_what_there_is(slow, monkeypatch):
+    kernel = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(kernel=object()))
+    monkeypatch.setitem(sys.modules, "IPython", kernel)
+    (result,), _ = asyncio.run(start_and_cancel(slow))
     assert result.stop_reason == "stopped"
     assert len(result.trace) > 0
+
+
+def test_time_spent_in_a_pause_counts_for_nothing(slow):
+    session = slow.start("a", temperature=0, paused=True, time_limit=0.5, max_tokens=4)
+    time.sleep(0.6)
+    session.step()
+    eventually(lambda: len(session.steps) == 1 and session.state == "paused")
+    time.sleep(0.6)
+    session.resume()
+    result = session.result()
+    assert result.stop_reason == "length"
+    assert result.ttft_ms < 500
+    assert result.trace.columns["elapsed"][-1] < 0.5
+
+
+def test_times_are_measured_from_the_call_and_hold_the_prefill(make_engine):
+    result = make_engine(delay=0.03).generate("abcabc", temperature=0, max_tokens=2)
+    # Two chunks of the prompt take 30 ms each before the first token.
+    assert result.trace.header.prefill_seconds >= 0.06
+    assert result.ttft_ms >= 60
+    assert result.trace.columns["elapsed"][1] - result.trace.columns["elapsed"][0] >= 0.03
+
+
+def test_a_step_onto_the_last_token_finishes_the_session(make_engine):
+    for settings, tokens in (({}, 4), ({"max_tokens": 2}, 2), ({"stop": "bc"}, 3)):
+        session = make_engine().start("a", temperature=0, paused=True, **settings)
+        session.step(tokens)
+        assert session.wait(2), settings
+
+
+def test_steps_asked_for_one_after_the_other_add_up(slow):
+    session = slow.start("a", temperature=0, paused=True)
+    eventually(lambda: session.state == "paused")
+    session.step(2)
+    session.step(3)
+    eventually(lambda: len(session.steps) == 5 and session.state == "paused")
+    time.sleep(0.03)
+    assert len(session.steps) == 5
+
+
+@pytest.mark.parametrize("tokens", [0, -1, 2.5, True, "3"])
+def test_step_takes_a_whole_number_of_tokens(slow, tokens):
+    session = slow.start("a", temperature=0, paused=True)
+    with pytest.raises(InvalidRequest, match="step takes a whole number"):
+        session.step(tokens)
+
+
+def test_the_trace_seen_after_the_end_knows_how_it_ended(slow):
+    session = slow.start("a", temperature=0, max_tokens=3)
+    while not session.done:
+        assert session.trace.header.stop_reason in ("", "length")
+    assert session.trace.header.stop_reason == "length"
+    assert session.trace is session.trace
+
+
+def test_generate_knows_no_setting_of_start(make_engine):
+    for name in ("paused", "quiet"):
+        with pytest.raises(InvalidRequest, match=f"'{name}' is not a setting"):
+            make_engine().generate("a", **{name: True})
 
 
 def test_a_second_session_is_refused_with_a_clear_answer(slow):
@@ -203,6 +290,78 @@ def test_a_failed_forward_is_reported_with_the_trace_and_the_next_call_works(mak
     assert decoders[0].closed
     assert engine.generate("a", temperature=0).text == "abc"
     assert len(decoders) == 2
+
+
+def test_what_is_no_exception_is_reported_as_well(make_engine, decoders):
+    class Panic(BaseException):
+        """What a library written in Rust raises when it panics."""
+
+    engine = make_engine()
+
+    def panic(ids, pos):
+        raise Panic("index out of bounds")
+
+    decoders[0].forward = panic
+    with pytest.raises(ForwardFailed, match="Panic: index out of bounds"):
+        engine.generate("a", temperature=0)
+    assert engine.generate("a", temperature=0).text == "abc"
+
+
+def test_whoever_sees_the_failure_can_call_again_at_once(make_engine, decoders):
+    engine = make_engine()
+    decoders[0].fail_at = 2
+    session = engine.start("a", temperature=0, paused=True)
+    session.subscribe(lambda: time.sleep(0.02))
+    session.resume()
+    with pytest.raises(ForwardFailed):
+        session.result()
+    assert engine.generate("a", temperature=0).text == "abc"
+
+
+def test_a_failed_session_raises_with_a_fresh_traceback_each_time(make_engine, decoders):
+    engine = make_engine()
+    decoders[0].fail_at = 0
+    session = engine.start("a")
+    depths = []
+    for _ in range(3):
+        with pytest.raises(ForwardFailed) as caught:
+            session.result()
+        depths.append(len(caught.traceback))
+    assert len(set(depths)) == 1
+
+
+class Weights:
+    """Stands for a model whose forward fails with its tensors in hand."""
+
+    def forward(self, ids, pos):
+        tensor = self
+        raise RuntimeError(f"no memory beside {type(tensor)}")
+
+
+def test_a_failure_lets_go_of_the_model_before_it_is_loaded_again(make_engine, decoders):
+    engine = make_engine()
+    weights = Weights()
+    gone = weakref.ref(weights)
+    decoders[0].forward = weights.forward
+    del weights
+    with pytest.raises(ForwardFailed, match="no memory beside") as caught:
+        engine.generate("a")
+    decoders.clear()
+    gc.collect()
+    assert gone() is None
+    assert caught.value.__cause__.__traceback__ is not None
+
+
+def test_a_session_that_has_ended_does_not_keep_the_decoder_alive():
+    decoder = ScriptedDecoder(WORDS, [1, 2, EOS])
+    gone = weakref.ref(decoder)
+    engine = Engine(lambda decoder=decoder: decoder)
+    session = engine.start("a", temperature=0)
+    assert session.result().text == "ab"
+    del engine, decoder
+    gc.collect()
+    eventually(lambda: gone() is None)
+    assert session.trace[0].candidates[0].text == "a"
 
 
 def test_an_error_outside_the_forward_leaves_the_decoder_loaded(make_engine, decoders):
@@ -259,6 +418,19 @@ def test_the_same_seed_repeats_and_a_missing_one_is_recorded(make_engine):
     )
     assert first.text == again.text
     assert list(first.trace.columns["draw"]) == list(again.trace.columns["draw"])
+
+
+def test_a_start_that_meets_a_close_is_refused_not_lost(make_engine, monkeypatch):
+    engine = make_engine()
+    prepare = engine_module.prepare_prompt
+
+    def close_in_between(*arguments):
+        engine.close()
+        return prepare(*arguments)
+
+    monkeypatch.setattr(engine_module, "prepare_prompt", close_in_between)
+    with pytest.raises(EngineClosed):
+        engine.start("a")
 
 
 def test_close_stops_what_runs_and_refuses_more(slow, decoders):

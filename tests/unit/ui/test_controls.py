@@ -63,8 +63,7 @@ def test_each_run_gets_a_new_seed_only_where_none_was_given():
 
 
 def shown(buttons):
-    visible = [b for b in buttons.children if b.layout.display != "none" and b.layout.visibility != "hidden"]
-    return [button.description for button in visible]
+    return buttons.shown
 
 
 @pytest.mark.parametrize(
