@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Buttons", "SamplerControls"]
 
+_BUTTON, _GONE = "cartoolkit-button", "cartoolkit-gone"
 _WIDE = {"description_width": "104px"}
 # With continuous updates a slider writes the step nearest to its value back into it as soon as it is shown.
 _KNOB = {"style": _WIDE, "layout": W.Layout(width="auto"), "continuous_update": False}
@@ -81,17 +82,37 @@ class SamplerControls(W.VBox):
 
 
 class Buttons(W.HBox):
-    """Generate before and after a run; Pause, Step and Stop while it runs."""
+    """Generate before and after a run; Pause, Step and Stop while it runs.
+
+    A button that makes no sense any more is gone, except where the keyboard's focus is on it: there it stays,
+    dimmed and without effect, until the focus moves on. One that has just come takes no click for a moment,
+    or the second click of a double click would hit what has taken the first one's place.
+    """
+
+    _STYLE = (
+        "<style>"
+        f".{_GONE} {{opacity: .45}} .{_GONE}:not(:focus-visible) {{display: none !important}}"
+        f".{_BUTTON}:not(.{_GONE}) {{animation: {_BUTTON} .4s}}"
+        f"@keyframes {_BUTTON} {{from, to {{pointer-events: none}}}}"
+        "</style>"
+    )
 
     def __init__(self) -> None:
         self.generate = _button("Generate", "play", "Answer the prompt", button_style="primary")
         self.pause = _button("Pause", "pause", "Stop before the next token, ready to go on")
         self.step = _button("Step", "step-forward", "Decode one token, then pause")
         self.stop = _button("Stop", "stop", "End the answer here and keep what there is")
+        style = W.HTML(self._STYLE, layout=W.Layout(display="none"))
         super().__init__(
-            [self.pause, self.step, self.stop, self.generate], layout=W.Layout(flex_flow="row wrap")
+            [style, self.generate, self.pause, self.step, self.stop], layout=W.Layout(flex_flow="row wrap")
         )
         self.show_state("finished")
+
+    @property
+    def shown(self) -> list[str]:
+        """What the buttons say that make sense now."""
+        buttons = (self.generate, self.pause, self.step, self.stop)
+        return [button.description for button in buttons if _GONE not in button._dom_classes]  # noqa: SLF001
 
     def show_state(self, state: str) -> None:
         """Show the buttons that make sense in a session's state."""
@@ -99,10 +120,9 @@ class Buttons(W.HBox):
         paused = state == "paused"
         self.pause.description = "Resume" if paused else "Pause"
         self.pause.icon = "play" if paused else "pause"
-        # Generate keeps its place, or the second click of a double click would hit what has taken it.
-        self.generate.layout.visibility = "hidden" if running else None
+        _show(self.generate, not running)
         for button in (self.pause, self.step, self.stop):
-            button.layout.display = None if running else "none"
+            _show(button, running)
 
 
 def _stop_text(stop: list[str]) -> str:
@@ -111,4 +131,9 @@ def _stop_text(stop: list[str]) -> str:
 
 def _button(description: str, icon: str, tooltip: str, **more: str) -> W.Button:
     layout = W.Layout(width="auto", min_width="92px")
-    return W.Button(description=description, icon=icon, tooltip=tooltip, layout=layout, **more)
+    button = W.Button(description=description, icon=icon, tooltip=tooltip, layout=layout, **more)
+    return button.add_class(_BUTTON)
+
+
+def _show(button: W.Button, on: bool) -> None:  # noqa: FBT001
+    button.remove_class(_GONE) if on else button.add_class(_GONE)

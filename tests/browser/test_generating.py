@@ -192,6 +192,7 @@ def test_one_can_go_on_typing_while_a_run_ends(sky):
 
 
 def test_a_double_click_on_generate_starts_one_whole_run(sky):
+    sky.page.wait_for_timeout(500)
     before = sky.python("id(inspector.session)")
     box = sky.button("Generate").bounding_box()
     for _ in range(2):
@@ -210,6 +211,60 @@ def test_generate_is_pressed_by_the_keyboard(sky):
         sky.until(lambda before=before: sky.python("id(inspector.session)") != before)
         sky.until(lambda: sky.python("inspector.session.done"))
         sky.button("Generate").wait_for()
+
+
+def test_the_keyboards_focus_stays_on_the_button_that_was_pressed(sky):
+    focused = lambda: sky.page.evaluate("document.activeElement.textContent.trim()")  # noqa: E731
+    press = sky.page.keyboard.press
+    sky.do("inspector.controls.max_tokens.value = 2000")
+    before = sky.python("id(inspector.session)")
+    sky.page.get_by_placeholder("Ask something").click()
+    press("Shift+Tab")
+    assert focused() == "Generate"
+    press("Enter")
+    sky.until(lambda: sky.python("id(inspector.session)") != before)
+    sky.wait_for_tokens(3)
+    assert focused() == "Generate"
+    assert sky.buttons() == ["Generate", "Pause", "Step", "Stop"]
+    press("Enter")
+    press("Tab")
+    assert focused() == "Pause"
+    assert sky.buttons() == ["Pause", "Step", "Stop"]
+    press("Enter")
+    sky.wait_for_phase("paused")
+    sky.until(lambda: focused() == "Resume")
+    count = sky.tokens().count()
+    press("Tab")
+    press("Enter")
+    sky.wait_for_tokens(count + 1)
+    assert focused() == "Step"
+    press("Tab")
+    press("Enter")
+    sky.wait_for_phase("finished")
+    sky.until(lambda: sky.buttons() == ["Generate", "Stop"])
+    assert focused() == "Stop"
+    press("Enter")
+    press("Shift+Tab")
+    assert focused() == "Generate"
+    assert sky.buttons() == ["Generate"]
+    assert sky.python("inspector.result.stop_reason") == "stopped"
+    assert sky.tokens().count() == count + 1
+
+
+def test_a_click_that_comes_when_the_run_has_just_ended_starts_no_other(sky):
+    """Generate takes the place of Stop then."""
+    sky.begin(tokens=3)
+    session = sky.python("id(inspector.session)")
+    box = sky.button("Stop").bounding_box()
+    sky.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    sky.page.wait_for_function(
+        "document.querySelector('.cartoolkit-button').checkVisibility()", polling="raf", timeout=60_000
+    )
+    sky.page.mouse.down()
+    sky.page.mouse.up()
+    sky.page.wait_for_timeout(600)
+    assert sky.python("id(inspector.session)") == session
+    sky.generate()
 
 
 def test_values_between_a_sliders_steps_survive_being_shown(sky):
