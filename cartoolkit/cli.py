@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cartoolkit.errors import CartoolkitError
+from cartoolkit.errors import CartoolkitError, InvalidRequest
 
 __all__ = ["app"]
 
@@ -53,6 +54,8 @@ def _generate(prompt: str, model: str | None, settings: dict[str, Any], save: st
 
     # A bad setting is told before a model is loaded for it.
     request = make_request(prompt, **settings)
+    if save and not Path(save).absolute().parent.is_dir():
+        raise InvalidRequest(f"--save must be a file in a folder that exists; got {save!r}.")
     with load(model, quiet=True) as engine:
         for step in engine.stream(request):
             typer.echo(step.text, nl=False)

@@ -37,9 +37,8 @@ def make_still(notebook: nbformat.NotebookNode) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = _joined(cell.outputs)
-            for output in cell.outputs:
-                output.get("data", {}).pop(LIVE_VIEW, None)
+            still = [output for output in cell.outputs if LIVE_VIEW not in output.get("data", {})]
+            cell.outputs = _joined(still)
 
 
 def _joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:

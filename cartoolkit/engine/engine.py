@@ -197,6 +197,11 @@ class Engine:
 
     # Ending
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
     def close(self) -> None:
         """Stop what is running and release the model's memory."""
         with self._lock:

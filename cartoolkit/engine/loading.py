@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from typing import TYPE_CHECKING
 
 from cartoolkit.engine.engine import Engine
@@ -20,9 +21,13 @@ def load(
     *,
     device: str | None = None,
     dtype: str | None = None,
+    fresh: bool = False,
     quiet: bool = False,
 ) -> Engine:
     """Load a model and say what was chosen.
+
+    An engine that is still loaded with the same checkpoint, device and dtype is used again, so that a
+    notebook may be run twice without a second copy of the weights in memory.
 
     Args:
         model: a name from the catalog, a folder with a checkpoint in Hugging Face's layout, or the name
@@ -30,6 +35,7 @@ def load(
             package index.
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; None takes the best there is.
         dtype: ``float32``, ``bfloat16`` or ``float16``; None takes what the device does best.
+        fresh: load another copy even so, for instance to let two sessions run side by side.
         quiet: say nothing and show no progress bar.
 
     Raises:
@@ -45,12 +51,23 @@ def load(
     where, why_device = choose_device(device)
     precision, why_dtype = choose_dtype(where, dtype)
     checkpoint = resolve(model, progress=not quiet)
+    key = (checkpoint.path, checkpoint.fingerprint, str(where), str(precision))
     begun = time.perf_counter()
-    engine = Engine(lambda: TorchDecoder.load(checkpoint, device=where, dtype=precision))
+    engine = None if fresh else _LOADED.get(key)
+    if engine is None or engine.closed:
+        engine = Engine(lambda: TorchDecoder.load(checkpoint, device=where, dtype=precision))
+        how = f"loaded in {time.perf_counter() - begun:.1f} s"
+        _LOADED[key] = engine
+    else:
+        how = "used again, as it was loaded already"
     if not quiet:
         info = engine.info
         say(
             f"{info.name}: torch on {info.device} ({why_device}), {info.dtype} ({why_dtype}), "
-            f"context {info.context_length:,} tokens, loaded in {time.perf_counter() - begun:.1f} s"
+            f"context {info.context_length:,} tokens, {how}"
         )
     return engine
+
+
+# A widget, which Jupyter keeps until the kernel ends, holds its engine; a second one must not add to it.
+_LOADED: weakref.WeakValueDictionary[tuple[Path, str, str, str], Engine] = weakref.WeakValueDictionary()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from cartoolkit.engine.hf_tokenizer import HFTokenizer
 from cartoolkit.engine.torch_cache import TorchCache
-from cartoolkit.errors import EngineClosed, InvalidCheckpoint, MissingDependency
+from cartoolkit.errors import EngineClosed, EngineError, InvalidCheckpoint, MissingDependency
 from cartoolkit.trace import ModelInfo
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class TorchDecoder:
         Raises:
             MissingDependency: torch or transformers is not installed.
             InvalidCheckpoint: transformers does not know the architecture or cannot read the files.
+            EngineError: the weights do not fit into memory.
         """
         if checkpoint.layout != "plain":
             raise InvalidCheckpoint(
@@ -81,13 +82,20 @@ class TorchDecoder:
                 model = AutoModelForCausalLM.from_pretrained(
                     checkpoint.path, dtype=dtype, local_files_only=True, use_safetensors=True
                 )
-            cast("torch.nn.Module", model).to(device)
         except (OSError, ValueError, KeyError, RuntimeError) as error:
+            if _is_out_of_memory(error):
+                raise _no_room(checkpoint, dtype, "this machine") from error
             raise InvalidCheckpoint(
                 f"{checkpoint.name} could not be loaded by transformers: {_first_line(error)}",
                 hint="Check that the folder is complete and that this version of transformers knows "
                 f"the architecture {checkpoint.model_type!r}.",
             ) from error
+        try:
+            cast("torch.nn.Module", model).to(device)
+        except RuntimeError as error:
+            if not _is_out_of_memory(error):
+                raise
+            raise _no_room(checkpoint, dtype, str(device)) from error
         return cls(
             model,
             tokenizer,
@@ -190,6 +198,11 @@ def require_torch() -> None:
             f"the torch engine needs torch and transformers: {error}",
             hint="Install them with: pip install 'cartoolkit[torch]'",
         ) from error
+    except AttributeError as error:
+        # What is left of an import that was interrupted cannot be imported again in this process.
+        raise MissingDependency(
+            f"torch was not imported to its end: {error}", hint="Restart the kernel, or start Python anew."
+        ) from error
 
 
 @contextlib.contextmanager
@@ -204,6 +217,22 @@ def _no_progress_bar() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    import torch
+
+    words = ("out of memory", "not enough memory", "can't allocate memory")
+    return isinstance(error, torch.OutOfMemoryError) or any(said in str(error).lower() for said in words)
+
+
+def _no_room(checkpoint: Checkpoint, dtype: torch.dtype, place: str) -> EngineError:
+    needed = checkpoint.parameters * dtype.itemsize
+    return EngineError(
+        f"{checkpoint.name} does not fit into the memory of {place}: its weights need {needed / 1e6:,.0f} MB "
+        f"in {str(dtype).removeprefix('torch.')}.",
+        hint="Close other engines (engine.close()), or choose another dtype, device or model.",
+    )
 
 
 def _parameters(model: PreTrainedModel) -> set[str]:

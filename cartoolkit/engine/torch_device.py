@@ -44,6 +44,10 @@ def _named_device(wanted: str) -> torch.device:
             f"device {wanted!r} is not one that torch knows; try 'cpu' or 'cuda'."
         ) from error
     usable = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if device.type == "cuda" and usable["cuda"] and (device.index or 0) >= torch.cuda.device_count():
+        raise InvalidRequest(
+            f"device {wanted!r} is not there; CUDA sees {torch.cuda.device_count()} of them."
+        )
     if not usable.get(device.type, False):
         there = ", ".join(name for name, ok in usable.items() if ok)
         raise InvalidRequest(f"device {wanted!r} is not available here; this machine has: {there}.")

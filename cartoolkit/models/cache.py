@@ -23,12 +23,12 @@ __all__ = ["CACHE_VARIABLE", "cache_dir"]
 CACHE_VARIABLE = "CARTOOLKIT_CACHE"
 CHUNK = 1 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT)
-NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR)
+NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.ENOENT)
 
 
 def cache_dir() -> Path:
     """The folder that holds downloaded models: `$CARTOOLKIT_CACHE`, else the platform's user cache."""
-    chosen = os.environ.get(CACHE_VARIABLE)
+    chosen = os.environ.get(CACHE_VARIABLE, "").strip()
     return Path(chosen).expanduser().absolute() if chosen else user_cache_path("cartoolkit")
 
 

@@ -39,7 +39,11 @@ def resolve(name_or_path: str | Path | None = None, *, progress: bool = True) ->
     if isinstance(name_or_path, os.PathLike):
         return _folder(Path(name_or_path))
     if name_or_path is not None and not isinstance(name_or_path, str):
-        raise InvalidRequest(f"a model is named by a string or a folder; got {name_or_path!r}.")
+        raise InvalidRequest(
+            f"a model is named by a string or a folder; got a {type(name_or_path).__name__}.",
+            hint="A model that is loaded already becomes an engine by: "
+            "Engine(lambda: TorchDecoder(model, tokenizer))",
+        )
     name = (catalog.DEFAULT_MODEL if name_or_path is None else name_or_path).strip()
     if name.lower() in catalog.CATALOG:
         return inspect_checkpoint(fetch(name, progress=progress), name=catalog.find(name).title)

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W  # noqa: N812 - short, as its own documentation writes it
 
-from cartoolkit.errors import CartoolkitError
+from cartoolkit.engine.engine import Engine
+from cartoolkit.errors import CartoolkitError, InvalidRequest
 from cartoolkit.requests import make_request
 from cartoolkit.ui.controls import Buttons, SamplerControls
 from cartoolkit.ui.run_view import RunView
 from cartoolkit.ui.twin import Twin
 
 if TYPE_CHECKING:
-    from cartoolkit.engine import Engine, Result, Session
+    from cartoolkit.engine import Result, Session
     from cartoolkit.trace import ModelInfo, Trace
 
 __all__ = ["Inspector"]
@@ -49,7 +50,13 @@ class Inspector(W.VBox):
         Raises:
             InvalidRequest: a setting is unknown or out of range.
         """
-        request = make_request(prompt, **{"seed": 0, **settings})
+        if not isinstance(engine, Engine):
+            raise InvalidRequest(
+                f"the Inspector takes an engine; got a {type(engine).__name__}.",
+                hint="Load one first: engine = ct.load()",
+            )
+        # The box may stand empty at first; it is asked for a prompt when Generate is pressed.
+        request = make_request(prompt or _EXAMPLE, **{"seed": 0, **settings})
         self.engine = engine
         self.prompt = W.Textarea(
             prompt,
@@ -138,6 +145,8 @@ class Inspector(W.VBox):
         unsubscribe()
         if self._session is session:
             self.buttons.show_state(session.state)
+            # A closed Inspector leaves its twin, which must not stay in the middle of the run.
+            session.wait()
             self._twin.refresh()
 
     # The buttons; their callbacks may come on any thread and must not raise into the kernel.

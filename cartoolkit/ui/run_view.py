@@ -22,12 +22,13 @@ from cartoolkit.ui._protocol import (
     parse_message,
     steps_block,
 )
+from cartoolkit.ui.twin import still_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cartoolkit.engine import Session
-    from cartoolkit.trace import TraceHeader
+    from cartoolkit.trace import Trace, TraceHeader
 
 __all__ = ["RunView"]
 
@@ -77,6 +78,15 @@ class RunView(anywidget.AnyWidget):
         """What is shown."""
         return self._session
 
+    @property
+    def trace(self) -> Trace | None:
+        """The record of the run shown, also while it is growing; None before the first run."""
+        return self._session.trace if self._session else None
+
+    def _repr_mimebundle_(self, **options: Any) -> tuple[dict, dict]:  # noqa: ANN401
+        live, metadata = super()._repr_mimebundle_(**options) or ({}, {})
+        return {**live, **still_bundle(self.trace)}, metadata
+
     def show(self, session: Session) -> None:
         """Follow a session from its first token to its end."""
         with self._sending:
@@ -100,10 +110,10 @@ class RunView(anywidget.AnyWidget):
         """Send what has changed, at most once an interval, until the session ends or nobody follows it."""
         self._send_update(session, first=0, whole=True)
         while self._follows(session) and not session.done:
-            changed.wait(1)
-            changed.clear()
-            self._send_update(session, first=self._sent)
-            time.sleep(_INTERVAL)
+            if changed.wait(1):
+                changed.clear()
+                self._send_update(session, first=self._sent)
+                time.sleep(_INTERVAL)
         unsubscribe()
         self._send_update(session, first=self._sent)
         self._take_snapshot(session)

@@ -12,12 +12,21 @@ if TYPE_CHECKING:
 
     from cartoolkit.trace import Trace
 
-__all__ = ["Twin"]
+__all__ = ["Twin", "still_bundle"]
 
 _EMPTY = "Nothing has been generated yet. Run the notebook, write a prompt and press Generate."
 _LIVE = "application/vnd.jupyter.widget-view+json"
 # Where the live view cannot be shown, its output takes no room and no error.
 _NOTHING = {"text/html": ""}
+
+
+def still_bundle(trace: Trace | None) -> dict[str, str]:
+    """A run, or that there is none yet, as ``text/html`` and ``text/plain``."""
+    from cartoolkit.trace.static_html import run_html, run_text
+
+    if trace is None:
+        return {"text/html": f"<p>{_EMPTY}</p>", "text/plain": _EMPTY}
+    return {"text/html": run_html(trace), "text/plain": run_text(trace)}
 
 
 class _Shown(Protocol):
@@ -52,14 +61,8 @@ class Twin:
 
     def bundle(self) -> dict[str, str]:
         """The run as a page fragment and as text, by MIME type."""
-        from cartoolkit.trace.static_html import run_html, run_text
-
-        trace = self._widget.trace
-        if trace is None:
-            html, text = f"<p>{_EMPTY}</p>", _EMPTY
-        else:
-            html, text = run_html(trace), run_text(trace)
-        return {"text/html": f'<div class="{self._class}">{html}</div>', "text/plain": text}
+        still = still_bundle(self._widget.trace)
+        return {**still, "text/html": f'<div class="{self._class}">{still["text/html"]}</div>'}
 
     def display(self) -> None:
         """Show the widget and its twin in the running cell; of a closed widget the twin alone."""

@@ -1,5 +1,7 @@
 """The torch decoder on tiny random models: the cache may save work, never change an answer."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -16,9 +18,10 @@ from transformers import (
     Qwen3NextForCausalLM,
 )
 
-from cartoolkit.engine import Engine
+from cartoolkit.engine import Engine, load
 from cartoolkit.engine.torch_decoder import TorchDecoder
-from cartoolkit.errors import EngineClosed, ForwardFailed
+from cartoolkit.errors import EngineClosed, EngineError, ForwardFailed, InvalidCheckpoint
+from cartoolkit.models import inspect_checkpoint
 
 SMALL = {
     "vocab_size": 64,
@@ -198,3 +201,41 @@ def test_a_closed_decoder_says_so():
     decoder.close()
     with pytest.raises(EngineClosed, match="tiny was closed"):
         decoder.forward([5], 0)
+
+
+def test_weights_that_do_not_fit_are_told_with_their_size(tmp_path, monkeypatch):
+    checkpoint = tiny_checkpoint(tmp_path)
+
+    def refuse(_self, _device):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
+
+    monkeypatch.setattr(torch.nn.Module, "to", refuse)
+    with pytest.raises(EngineError, match=r"does not fit into the memory of cpu: its weights need [\d,]+ MB"):
+        TorchDecoder.load(checkpoint, device=torch.device("cpu"), dtype=torch.float32)
+
+
+def test_a_model_that_is_loaded_is_used_again_and_a_closed_one_is_not(tmp_path, capsys):
+    folder = tiny_checkpoint(tmp_path).path
+    first = load(folder, dtype="float32")
+    assert load(folder, dtype="float32") is first
+    assert "used again" in capsys.readouterr().out
+    assert load(folder, dtype="bfloat16", quiet=True) is not first
+    assert load(folder, dtype="float32", fresh=True, quiet=True) is not first
+    first.close()
+    again = load(folder, dtype="float32", quiet=True)
+    assert again is not first
+    assert again.generate("!", max_tokens=2, ignore_eos=True).usage.completion_tokens == 2
+
+
+def test_weights_packed_for_another_engine_are_refused(tmp_path):
+    packed = dataclasses.replace(tiny_checkpoint(tmp_path), layout="mlx")
+    with pytest.raises(InvalidCheckpoint, match="packed for mlx; torch cannot read them"):
+        TorchDecoder.load(packed, device=torch.device("cpu"), dtype=torch.float32)
+
+
+def tiny_checkpoint(folder):
+    """A random Llama with its tokenizer, saved as a folder."""
+    torch.manual_seed(0)
+    llama().save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    return inspect_checkpoint(folder)
