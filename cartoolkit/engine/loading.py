@@ -11,7 +11,10 @@ from cartoolkit.models import resolve
 from cartoolkit.notices import say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from cartoolkit.engine.decoder import Decoder
 
 __all__ = ["load"]
 
@@ -52,14 +55,9 @@ def load(
     precision, why_dtype = choose_dtype(where, dtype)
     checkpoint = resolve(model, progress=not quiet)
     key = (checkpoint.path, checkpoint.fingerprint, str(where), str(precision))
-    begun = time.perf_counter()
-    engine = None if fresh else _LOADED.get(key)
-    if engine is None or engine.closed:
-        engine = Engine(lambda: TorchDecoder.load(checkpoint, device=where, dtype=precision))
-        how = f"loaded in {time.perf_counter() - begun:.1f} s"
-        _LOADED[key] = engine
-    else:
-        how = "used again, as it was loaded already"
+    engine, how = _engine_of(
+        key, lambda: TorchDecoder.load(checkpoint, device=where, dtype=precision), fresh=fresh
+    )
     if not quiet:
         info = engine.info
         say(
@@ -69,5 +67,17 @@ def load(
     return engine
 
 
+_Key = tuple["Path", str, str, str]
+
 # A widget, which Jupyter keeps until the kernel ends, holds its engine; a second one must not add to it.
-_LOADED: weakref.WeakValueDictionary[tuple[Path, str, str, str], Engine] = weakref.WeakValueDictionary()
+_LOADED: weakref.WeakValueDictionary[_Key, Engine] = weakref.WeakValueDictionary()
+
+
+def _engine_of(key: _Key, load_decoder: Callable[[], Decoder], *, fresh: bool) -> tuple[Engine, str]:
+    """The engine that is loaded already, or a new one, and which of the two it is in words."""
+    begun = time.perf_counter()
+    known = None if fresh else _LOADED.get(key)
+    if known is not None and not known.closed:
+        return known, "used again, as it was loaded already"
+    engine = _LOADED[key] = Engine(load_decoder)
+    return engine, f"loaded in {time.perf_counter() - begun:.1f} s"
