@@ -63,7 +63,7 @@ export class SidePanel {
       ];
     const rows = this.#all ? candidates : shortList(candidates);
     const greedy = store.info?.params["temperature"] === 0;
-    const others = othersCount(store, candidates.length);
+    const others = othersOf(store, step, candidates, rows);
     const table = candidateTable(rows, candidates, step, { greedy, others });
     return [...head, table, this.#toggle(candidates.length), drawBar(candidates, step, greedy)];
   }
@@ -144,15 +144,38 @@ function figures(step: Step): HTMLElement {
 }
 
 /** How many tokens of the vocabulary have no row; null where its size is not known. */
-function othersCount(store: RunStore, shown: number): number | null {
+/** The row that makes the table whole: every token that has no row of its own. */
+interface Others {
+  count: number | null;
+  raw: number;
+  processed: number;
+}
+
+/** Tokens that were not recorded, and those recorded that the short list leaves out. */
+function othersOf(
+  store: RunStore,
+  step: Step,
+  all: readonly Candidate[],
+  rows: readonly Candidate[],
+): Others {
   const size = store.info?.vocab_size;
-  return size === undefined ? null : size - shown;
+  const count = size === undefined ? null : size - rows.length;
+  // A mass is what 1 has left over, with the rounding errors of the sum; of no tokens it is none.
+  if (count === 0) return { count, raw: 0, processed: 0 };
+  const hidden = all.filter((candidate) => !rows.includes(candidate));
+  const sum = (mass: number, of: (candidate: Candidate) => number) =>
+    hidden.reduce((total, candidate) => total + of(candidate), mass);
+  return {
+    count,
+    raw: sum(step.restMass, (candidate) => candidate.raw),
+    processed: sum(step.processedRestMass, (candidate) => candidate.processed),
+  };
 }
 
 /** What the rows of a table have in common. */
 interface About {
   greedy: boolean;
-  others: number | null;
+  others: Others;
 }
 
 function candidateTable(
@@ -163,11 +186,11 @@ function candidateTable(
 ): HTMLElement {
   const full = Math.max(
     ...all.map((c) => Math.max(c.raw, c.processed)),
-    step.restMass || 0,
-    step.processedRestMass || 0,
+    others.raw || 0,
+    others.processed || 0,
   );
   const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, fate(c, step, greedy))));
-  body.append(othersRow(others, step, full));
+  body.append(othersRow(others, full));
   const head = h("thead", {}, headRow());
   const columns = ["rank", "name", "bars", "raw", "processed", "fate"].map((name) =>
     h("col", { class: name }),
@@ -211,11 +234,8 @@ function fate({ chosen, removedBy }: Candidate, step: Step, greedy: boolean): HT
   return removedBy === "" ? null : h("span", { class: "stage" }, stageName(removedBy));
 }
 
-function othersRow(others: number | null, step: Step, full: number): HTMLElement {
-  const label = others === null ? "all others" : format.plural(others, "other");
-  // A mass is what 1 has left over, with the rounding errors of the sum; of no tokens it is none.
-  const raw = others === 0 ? 0 : step.restMass;
-  const processed = others === 0 ? 0 : step.processedRestMass;
+function othersRow({ count, raw, processed }: Others, full: number): HTMLElement {
+  const label = count === null ? "all others" : format.plural(count, "other");
   return h(
     "tr",
     { class: "others" },

@@ -259,16 +259,31 @@ test("a draw is marked where it fell", async () => {
 });
 
 test("no others have no mass, whatever the rounding left over", async () => {
-  const all = Array.from({ length: 64 }, (_, i) => ({ text: `t${i}`, raw: 1 / 64 }));
+  const all = Array.from({ length: 8 }, (_, i) => ({ text: `t${i}`, raw: 1 / 8 }));
   for (const [shown, others] of [
     [all, ["0 others", "", "0", "–", ""]],
     [all.slice(1), ["1 other", "", "<.001", "–", ""]],
   ] as const) {
     const specs = [{ text: "t", candidates: [...shown], restMass: 1e-9 }];
-    const { view } = await played(begin("r", specs, { vocab_size: 64 }));
+    const { view } = await played(begin("r", specs, { vocab_size: 8 }));
     const cells = [...view.root.querySelectorAll("tr.others td")].map((cell) => cell.textContent);
     expect(cells).toEqual(others);
   }
+});
+
+test("the others are all that have no row, also those that the short list leaves out", async () => {
+  const candidates = Array.from({ length: 20 }, (_, i) => ({
+    text: `t${i}`,
+    raw: 1 / 32,
+    processed: 1 / 20,
+  }));
+  const specs = [{ text: "t", candidates, restMass: 12 / 32, processedRestMass: 0 }];
+  const { view } = await played(begin("r", specs, { vocab_size: 64 }));
+  const others = () => [...view.root.querySelectorAll("tr.others td")].map((cell) => cell.textContent);
+  // 10 of 20 are shown: 10/40 + 1/2 raw and 10/20 sampled have no row.
+  expect(others()).toEqual(["54 others", "", "0.750", "0.500", ""]);
+  view.root.querySelector<HTMLElement>('[data-action="all"]')?.click();
+  expect(others()).toEqual(["44 others", "", "0.500", "–", ""]);
 });
 
 test("a control token is its label, also where it ends a broken character", async () => {

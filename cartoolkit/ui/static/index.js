@@ -161,7 +161,7 @@ var SidePanel = class {
       ];
     const rows = this.#all ? candidates : shortList(candidates);
     const greedy = store.info?.params["temperature"] === 0;
-    const others = othersCount(store, candidates.length);
+    const others = othersOf(store, step, candidates, rows);
     const table = candidateTable(rows, candidates, step, { greedy, others });
     return [...head, table, this.#toggle(candidates.length), drawBar(candidates, step, greedy)];
   }
@@ -227,18 +227,26 @@ function figures(step) {
     list.append(h("div", { title }, h("dt", {}, name), h("dd", {}, value)));
   return list;
 }
-function othersCount(store, shown) {
+function othersOf(store, step, all, rows) {
   const size = store.info?.vocab_size;
-  return size === void 0 ? null : size - shown;
+  const count2 = size === void 0 ? null : size - rows.length;
+  if (count2 === 0) return { count: count2, raw: 0, processed: 0 };
+  const hidden = all.filter((candidate) => !rows.includes(candidate));
+  const sum = (mass, of) => hidden.reduce((total, candidate) => total + of(candidate), mass);
+  return {
+    count: count2,
+    raw: sum(step.restMass, (candidate) => candidate.raw),
+    processed: sum(step.processedRestMass, (candidate) => candidate.processed)
+  };
 }
 function candidateTable(rows, all, step, { greedy, others }) {
   const full = Math.max(
     ...all.map((c) => Math.max(c.raw, c.processed)),
-    step.restMass || 0,
-    step.processedRestMass || 0
+    others.raw || 0,
+    others.processed || 0
   );
   const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, fate(c, step, greedy))));
-  body.append(othersRow(others, step, full));
+  body.append(othersRow(others, full));
   const head = h("thead", {}, headRow());
   const columns = ["rank", "name", "bars", "raw", "processed", "fate"].map(
     (name) => h("col", { class: name })
@@ -278,10 +286,8 @@ function fate({ chosen, removedBy }, step, greedy) {
   if (chosen) return h("span", {}, isDrawn(step, greedy) ? "drawn" : "taken");
   return removedBy === "" ? null : h("span", { class: "stage" }, stageName(removedBy));
 }
-function othersRow(others, step, full) {
-  const label = others === null ? "all others" : plural(others, "other");
-  const raw = others === 0 ? 0 : step.restMass;
-  const processed = others === 0 ? 0 : step.processedRestMass;
+function othersRow({ count: count2, raw, processed }, full) {
+  const label = count2 === null ? "all others" : plural(count2, "other");
   return h(
     "tr",
     { class: "others" },
@@ -1423,7 +1429,7 @@ var SIDE = `
 .figures dd { margin: 0; color: var(--fg); font: 12px/1.5 var(--mono); }
 table { border-collapse: collapse; width: 100%; table-layout: fixed; font-size: 12px; }
 .table { min-height: 252px; }
-col.rank { width: 22px; } col.name { width: 30%; } col.raw { width: 44px; } col.processed { width: 66px; } col.fate { width: 52px; }
+col.rank { width: 22px; } col.name { width: 30%; } col.raw { width: 44px; } col.processed { width: 66px; } col.fate { width: 57px; }
 tr { height: 21px; }
 th, td { padding: 0 4px; vertical-align: middle; text-align: left; white-space: nowrap; overflow: hidden; line-height: 18px; background: none; border: 0; }
 th { font-weight: 500; color: var(--dim); font-size: 11.5px; }
@@ -1455,8 +1461,8 @@ tr.removed .label { color: var(--dim); text-decoration: line-through; text-decor
 var REST = `
 @container (max-width: 369px) {
   .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); }
-  .side { min-height: 470px; }
-  col.name { width: 25%; } col.processed { width: 66px; } col.fate { width: 48px; }
+  .side { min-height: 470px; padding: 10px 8px; }
+  col.name { width: 25%; }
 }
 .tooltip {
   position: absolute; top: 0; left: 0; z-index: 2; display: flex; gap: 6px; align-items: center; pointer-events: none; white-space: nowrap;
