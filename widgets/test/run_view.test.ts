@@ -274,10 +274,10 @@ test("no others have no mass, whatever the rounding left over", async () => {
 test("the others are all that have no row, also those that the short list leaves out", async () => {
   const candidates = Array.from({ length: 20 }, (_, i) => ({
     text: `t${i}`,
-    raw: 1 / 32,
+    raw: 1 / 40,
     processed: 1 / 20,
   }));
-  const specs = [{ text: "t", candidates, restMass: 12 / 32, processedRestMass: 0 }];
+  const specs = [{ text: "t", candidates, restMass: 1 / 2, processedRestMass: 0 }];
   const { view } = await played(begin("r", specs, { vocab_size: 64 }));
   const others = () => [...view.root.querySelectorAll("tr.others td")].map((cell) => cell.textContent);
   // 10 of 20 are shown: 10/40 + 1/2 raw and 10/20 sampled have no row.
