@@ -69,8 +69,10 @@ def test_a_token_that_is_clicked_shows_the_numbers_of_the_trace(sky):
             assert row[3:5] == [prob(raw), prob(drawn) if drawn else "–"]
             assert (removed_by or "").replace("_", "-") in row[5]
         rest = panel.locator("tr.others td").all_inner_texts()
-        assert rest[-3] == prob(step["rest"])
-        assert rest[-2] == (prob(step["drawn_rest"]) if step["drawn_rest"] > 1e-6 else "–")
+        hidden = step["candidates"][10:]
+        drawn_rest = step["drawn_rest"] + sum(c[2] for c in hidden)
+        assert rest[-3] == prob(step["rest"] + sum(c[1] for c in hidden))
+        assert rest[-2] == (prob(drawn_rest) if drawn_rest > 1e-6 else "–")
         assert math.isclose(sum(c[1] for c in step["candidates"]) + step["rest"], 1, abs_tol=1e-5)
 
 

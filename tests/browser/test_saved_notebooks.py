@@ -4,7 +4,7 @@ import re
 
 import nbformat
 import pytest
-from conftest import LOOK
+from lab_notebook import LOOK
 from nbconvert import HTMLExporter
 from stage import HOSTILE
 
