@@ -11,7 +11,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Buttons", "SamplerControls"]
 
-_BUTTON, _GONE = "cartoolkit-button", "cartoolkit-gone"
+_BUTTON, _GONE, _MORE = "cartoolkit-button", "cartoolkit-gone", "cartoolkit-more"
+# What the controls look like beyond their layout; it travels with the buttons.
+_STYLE = f"""<style>
+.{_GONE} {{opacity: .45}}
+.{_GONE}:not(:focus-visible) {{display: none !important}}
+.{_BUTTON}:not(.{_GONE}) {{animation: {_BUTTON} .4s}}
+@keyframes {_BUTTON} {{from, to {{pointer-events: none}}}}
+.cartoolkit-prompt textarea {{
+  align-self: stretch; height: auto; font: 14px/1.5 var(--jp-ui-font-family, system-ui, sans-serif);
+}}
+:has(> .cartoolkit-prompt) {{column-gap: 14px}}
+.cartoolkit-controls .widget-label {{text-align: left}}
+.cartoolkit-controls .widget-readout {{min-width: 0; width: 44px; text-align: right}}
+.cartoolkit-controls:not(:has(.{_MORE}.mod-active)) .{_MORE}-settings {{display: none}}
+.{_MORE}.{_MORE} {{
+  align-self: flex-start; margin-left: 0; padding: 0 6px 0 4px; background: none; box-shadow: none;
+  color: var(--jp-ui-font-color1, inherit);
+}}
+.{_MORE}.mod-active i {{transform: rotate(90deg)}}
+</style>"""
 _WIDE = {"description_width": "104px"}
 # With continuous updates a slider writes the step nearest to its value back into it as soon as it is shown.
 _KNOB = {"style": _WIDE, "layout": W.Layout(width="auto"), "continuous_update": False}
@@ -61,14 +80,25 @@ class SamplerControls(W.VBox):
         self.seed = W.BoundedIntText(seed, min=0, max=max(2**31 - 1, seed), description="seed", **_KNOB)
         self.new_seed = W.Checkbox(
             value=params.seed is None, description="new seed for each run", indent=False,
-            layout=W.Layout(width="auto", margin="0 0 0 110px"),
+            layout=W.Layout(width="auto", margin="0 0 0 112px"),
         )  # fmt: skip
+        # An accordion's header cannot be reached by the keyboard. Opening it is the style's work.
+        self.more = W.ToggleButton(
+            value=False, description="More settings", icon="caret-right", layout=W.Layout(width="auto")
+        ).add_class(_MORE)
         more = W.VBox([self.min_p, self.repeat_penalty, self.max_tokens, self.stop, self.new_seed])
-        self.more = W.Accordion([more], titles=("More settings",))
         super().__init__(
-            [self.temperature, self.top_k, self.top_p, self.seed, self.more],
+            [
+                self.temperature,
+                self.top_k,
+                self.top_p,
+                self.seed,
+                self.more,
+                more.add_class(f"{_MORE}-settings"),
+            ],
             layout=W.Layout(width="318px", max_width="100%"),
         )
+        self.add_class("cartoolkit-controls")
 
     def params(self) -> dict[str, Any]:
         """The settings as the controls stand, with those that have no control as they were given."""
@@ -89,22 +119,16 @@ class Buttons(W.HBox):
     or the second click of a double click would hit what has taken the first one's place.
     """
 
-    _STYLE = (
-        "<style>"
-        f".{_GONE} {{opacity: .45}} .{_GONE}:not(:focus-visible) {{display: none !important}}"
-        f".{_BUTTON}:not(.{_GONE}) {{animation: {_BUTTON} .4s}}"
-        f"@keyframes {_BUTTON} {{from, to {{pointer-events: none}}}}"
-        "</style>"
-    )
-
     def __init__(self) -> None:
         self.generate = _button("Generate", "play", "Answer the prompt", button_style="primary")
         self.pause = _button("Pause", "pause", "Stop before the next token, ready to go on")
         self.step = _button("Step", "step-forward", "Decode one token, then pause")
         self.stop = _button("Stop", "stop", "End the answer here and keep what there is")
-        style = W.HTML(self._STYLE, layout=W.Layout(display="none"))
+        style = W.HTML(_STYLE, layout=W.Layout(display="none"))
         super().__init__(
-            [style, self.generate, self.pause, self.step, self.stop], layout=W.Layout(flex_flow="row wrap")
+            [style, self.generate, self.pause, self.step, self.stop],
+            # As wide as three buttons, so that no line is added when they come.
+            layout=W.Layout(flex="1 1 292px", flex_flow="row wrap", justify_content="flex-end"),
         )
         self.show_state("finished")
 

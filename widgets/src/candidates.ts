@@ -143,9 +143,9 @@ function figures(step: Step): HTMLElement {
   return list;
 }
 
-/** How many tokens of the vocabulary have no row; null where its size is not known. */
 /** The row that makes the table whole: every token that has no row of its own. */
 interface Others {
+  /** Null where the size of the vocabulary is not known. */
   count: number | null;
   raw: number;
   processed: number;

@@ -86,7 +86,7 @@ const CARD = `
 
 const META = `
 .meta { display: flex; flex-wrap: wrap; gap: 4px 18px; align-items: center; justify-content: space-between; color: var(--dim); font-size: 12px; min-height: 26px; }
-.legend { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: center; }
+.legend { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; }
 .legend label { display: inline-flex; gap: 6px; align-items: center; }
 .legend select {
   font: 600 12px var(--sans); color: var(--fg); background: var(--bg); border: 1px solid var(--line);
@@ -94,13 +94,13 @@ const META = `
 }
 .scale { display: inline-flex; gap: 6px; align-items: center; white-space: nowrap; }
 .ramp {
-  width: 84px; height: 10px; border-radius: 2px; border: 1px solid var(--line); forced-color-adjust: none;
+  width: 72px; height: 10px; border-radius: 2px; border: 1px solid var(--line); forced-color-adjust: none;
   background: linear-gradient(90deg, rgb(var(--doubt) / 0), rgb(var(--doubt) / var(--doubt-full)));
 }
 .mark { white-space: nowrap; padding-bottom: 1px; }
 .mark.low { border-bottom: 2px dotted var(--low); }
 .mark.alternative { border-bottom: 1.5px solid var(--fg); }
-.status { display: flex; flex: 1 0 100%; gap: 8px; align-items: center; justify-content: flex-end; min-height: 20px; font-variant-numeric: tabular-nums; }
+.status { display: flex; flex: 1 0 100%; gap: 8px; align-items: center; justify-content: flex-end; min-height: 20px; text-align: right; font-variant-numeric: tabular-nums; }
 .status[data-phase="failed"] { color: var(--removed); }
 .progress { flex: none; width: 96px; height: 6px; border-radius: 3px; background: var(--line); overflow: hidden; forced-color-adjust: none; }
 .progress i { display: block; height: 100%; background: var(--processed); }
@@ -192,7 +192,7 @@ const SIDE = `
 .figures dd { margin: 0; color: var(--fg); font: 12px/1.5 var(--mono); }
 table { border-collapse: collapse; width: 100%; table-layout: fixed; font-size: 12px; }
 .table { min-height: 252px; }
-col.rank { width: 22px; } col.name { width: 30%; } col.raw { width: 44px; } col.processed { width: 66px; } col.fate { width: 52px; }
+col.rank { width: 22px; } col.name { width: 30%; } col.raw { width: 44px; } col.processed { width: 66px; } col.fate { width: 57px; }
 tr { height: 21px; }
 th, td { padding: 0 4px; vertical-align: middle; text-align: left; white-space: nowrap; overflow: hidden; line-height: 18px; background: none; border: 0; }
 th { font-weight: 500; color: var(--dim); font-size: 11.5px; }
@@ -225,8 +225,8 @@ tr.removed .label { color: var(--dim); text-decoration: line-through; text-decor
 const REST = `
 @container (max-width: 369px) {
   .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); }
-  .side { min-height: 470px; }
-  col.name { width: 25%; } col.processed { width: 66px; } col.fate { width: 48px; }
+  .side { min-height: 470px; padding: 10px 8px; }
+  col.name { width: 25%; }
 }
 .tooltip {
   position: absolute; top: 0; left: 0; z-index: 2; display: flex; gap: 6px; align-items: center; pointer-events: none; white-space: nowrap;

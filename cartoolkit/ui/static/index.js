@@ -1326,7 +1326,7 @@ var CARD = `
 `;
 var META = `
 .meta { display: flex; flex-wrap: wrap; gap: 4px 18px; align-items: center; justify-content: space-between; color: var(--dim); font-size: 12px; min-height: 26px; }
-.legend { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: center; }
+.legend { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; }
 .legend label { display: inline-flex; gap: 6px; align-items: center; }
 .legend select {
   font: 600 12px var(--sans); color: var(--fg); background: var(--bg); border: 1px solid var(--line);
@@ -1334,13 +1334,13 @@ var META = `
 }
 .scale { display: inline-flex; gap: 6px; align-items: center; white-space: nowrap; }
 .ramp {
-  width: 84px; height: 10px; border-radius: 2px; border: 1px solid var(--line); forced-color-adjust: none;
+  width: 72px; height: 10px; border-radius: 2px; border: 1px solid var(--line); forced-color-adjust: none;
   background: linear-gradient(90deg, rgb(var(--doubt) / 0), rgb(var(--doubt) / var(--doubt-full)));
 }
 .mark { white-space: nowrap; padding-bottom: 1px; }
 .mark.low { border-bottom: 2px dotted var(--low); }
 .mark.alternative { border-bottom: 1.5px solid var(--fg); }
-.status { display: flex; flex: 1 0 100%; gap: 8px; align-items: center; justify-content: flex-end; min-height: 20px; font-variant-numeric: tabular-nums; }
+.status { display: flex; flex: 1 0 100%; gap: 8px; align-items: center; justify-content: flex-end; min-height: 20px; text-align: right; font-variant-numeric: tabular-nums; }
 .status[data-phase="failed"] { color: var(--removed); }
 .progress { flex: none; width: 96px; height: 6px; border-radius: 3px; background: var(--line); overflow: hidden; forced-color-adjust: none; }
 .progress i { display: block; height: 100%; background: var(--processed); }
