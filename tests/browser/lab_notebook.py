@@ -82,6 +82,17 @@ class Notebook:
         self.page.wait_for_timeout(300)
         return nbformat.read(saved, as_version=4)
 
+    def interrupt(self):
+        """Press the toolbar's ■."""
+        self.page.locator(
+            '[data-command="notebook:interrupt-kernel"], [data-jp-item-name="interrupt"]'
+        ).first.click()
+
+    def output_types(self):
+        """The kinds of output of each code cell, as they are saved."""
+        cells = [cell for cell in self.save().cells if cell.cell_type == "code"]
+        return [[output.output_type for output in cell.outputs] for cell in cells]
+
     def output(self, number):
         """Everything that a cell has shown."""
         return self.page.locator(".jp-Notebook .jp-Cell").nth(number).locator(".jp-OutputArea").first

@@ -107,6 +107,31 @@ window.look = {
     });
   },
 
+  // Click on a token of the first view; the milliseconds until the side panel shows it.
+  timeOfToken(index) {
+    const root = document.querySelector(".cartoolkit-run").shadowRoot;
+    const shown = () => root.querySelector("[data-testid=candidates] b")?.textContent === `Token ${index}`;
+    return new Promise((resolve) => {
+      const start = performance.now();
+      root.querySelectorAll("[data-testid=token]")[index].click();
+      // The second frame begins when the first has been painted.
+      const check = () => requestAnimationFrame(() => (shown() ? resolve(performance.now() - start) : check()));
+      requestAnimationFrame(check);
+    });
+  },
+
+  // From now on, the longest time between two frames.
+  watchFrames() {
+    window.look.longest = 0;
+    let last = performance.now();
+    const check = (now) => {
+      window.look.longest = Math.max(window.look.longest, now - last);
+      last = now;
+      requestAnimationFrame(check);
+    };
+    requestAnimationFrame(check);
+  },
+
   // From now on, write down the height of the first view in every frame.
   watchHeights() {
     const host = document.querySelector(".cartoolkit-run");

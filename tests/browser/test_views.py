@@ -101,7 +101,17 @@ def test_nothing_overflows_in_a_narrow_window(notebook, width):
     book = notebook(QUICK, SHOW, width=width)
     book.run_all()
     book.button("Generate").wait_for()
-    book.page.get_by_text("More settings").click()
+    settings = book.page.get_by_text("min-p", exact=True)
+    assert not settings.is_visible()
+    book.page.get_by_role("button", name="More settings").press("Enter")
+    settings.wait_for()
+    prompt = book.page.get_by_placeholder("Ask something")
+    place = prompt.bounding_box()
+    for state, first in (("running", "Pause"), ("finished", "Generate")):
+        book.do(f"inspector.buttons.show_state({state!r})")
+        book.button(first).wait_for()
+        assert prompt.bounding_box() == place
+        assert book.page.evaluate("look.overflowing()") == []
     book.generate()
     assert book.page.evaluate("look.overflowing()") == []
     book.page.set_viewport_size({"width": 1280, "height": 1100})
