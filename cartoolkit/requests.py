@@ -97,6 +97,9 @@ class GenerateParams(_Settings):
         max_tokens: at most this many tokens are generated.
         stop: text that ends the answer; it is cut out of the answer. One string or a list.
         seed: makes the run repeatable; None draws one and records it in the trace.
+        repeatable: the same request with the same seed gives the same bits whatever ran before; of the
+            cache only whole chunks of an equal prompt are re-used for that. False re-uses all that is
+            cached, which is faster in a long conversation and may differ in the last bits.
         ignore_eos: go on after the model's end token, as benchmarks need.
         inspect: record the distribution behind every token; False records ids, text and times only.
         prompt_logprobs: record the raw logprob of the prompt's own tokens too; the whole prompt is read
@@ -145,6 +148,7 @@ class GenerateParams(_Settings):
     seed: _Int | None = Field(
         default=None, ge=0, lt=2**63, json_schema_extra=_allowed("a whole number from 0 to 2**63-1, or None")
     )
+    repeatable: bool = Field(default=True, strict=True, json_schema_extra=_allowed("True or False"))
     ignore_eos: bool = Field(default=False, strict=True, json_schema_extra=_allowed("True or False"))
     inspect: bool = Field(default=True, strict=True, json_schema_extra=_allowed("True or False"))
     prompt_logprobs: bool = Field(default=False, strict=True, json_schema_extra=_allowed("True or False"))

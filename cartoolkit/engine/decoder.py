@@ -62,8 +62,13 @@ class Decoder(Protocol):
         """The bytes that a token stands for, wherever it occurs."""
         ...
 
-    def begin_prompt(self, ids: Sequence[int]) -> int:
+    def begin_prompt(self, ids: Sequence[int], *, repeatable: bool = False) -> int:
         """Keep the cached tokens that `ids` starts with; at most len(ids) - 1, so that a logit row follows.
+
+        Args:
+            ids: what will be read.
+            repeatable: keep only tokens whose cache entries are bit for bit those of a fresh read in chunks
+                of `prefill_chunk`.
 
         Returns:
             How many of `ids` need not be read again.

@@ -30,7 +30,8 @@ def load(
     """Load a model and say what was chosen.
 
     An engine that is still loaded with the same checkpoint, device and dtype is used again, so that a
-    notebook may be run twice without a second copy of the weights in memory.
+    notebook may be run twice without a second copy of the weights in memory. Whoever closes it closes it
+    for all who hold it.
 
     Args:
         model: a name from the catalog, a folder with a checkpoint in Hugging Face's layout, or the name

@@ -95,8 +95,14 @@ def decode(
     writer = _Writer(decoder, prompt, params, seed=seed)
     started = clock() if started is None else started
     deadline = started + (params.time_limit or float("inf"))
-    read = _read_and_score if params.prompt_logprobs else _read
-    logits = yield from read(decoder, prompt, lambda: clock() > deadline)
+
+    def late() -> bool:
+        return clock() > deadline
+
+    if params.prompt_logprobs:
+        logits = yield from _read_and_score(decoder, prompt, late)
+    else:
+        logits = yield from _read(decoder, prompt, late, repeatable=params.repeatable)
     if isinstance(logits, Ending):
         return logits
     room = decoder.info.context_length - len(prompt)
@@ -105,7 +111,7 @@ def decode(
         last = index == limit - 1
         steps, ending = writer.write(logits, elapsed=clock() - started, last=last)
         reply = yield Decoded(steps, final=last or ending is not None)
-        ending = ending or _outside_ending(reply, late=clock() > deadline, params=params)
+        ending = ending or _outside_ending(reply, late=late(), params=params)
         if ending:
             break
         if not last:
@@ -135,10 +141,10 @@ def _length_ending(params: GenerateParams, room: int) -> Ending:
     return Ending("length", f"max_tokens={params.max_tokens}")
 
 
-def _read(decoder: Decoder, prompt: Sequence[int], late: Callable[[], bool]) -> _Reading:
+def _read(decoder: Decoder, prompt: Sequence[int], late: Callable[[], bool], *, repeatable: bool) -> _Reading:
     """Read what the cache does not hold yet; the logits after the last token, or why it ended early."""
     with _translated():
-        reused = done = decoder.begin_prompt(prompt)
+        reused = done = decoder.begin_prompt(prompt, repeatable=repeatable)
     logits = np.empty(0, np.float32)
     while True:
         if (yield Prefilled(done, len(prompt), reused)) == STOP:

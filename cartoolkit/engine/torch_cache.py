@@ -21,10 +21,14 @@ class TorchCache:
     Attributes:
         tensors: what the model's forward takes and fills.
         token_ids: the ids that the tensors stand for, in order.
+        repeatable: how many of the first tokens were read as a fresh read would read them, in whole chunks.
+            Tokens read in other portions have slightly other tensors, since sums are rounded in another
+            order, and in half precision that is enough to change a text.
     """
 
-    def __init__(self, config: PretrainedConfig) -> None:
+    def __init__(self, config: PretrainedConfig, chunk: int) -> None:
         self._config = config
+        self._chunk = chunk
         self.clear()
 
     def clear(self) -> None:
@@ -33,14 +37,17 @@ class TorchCache:
 
         self.tensors: Cache = DynamicCache(config=self._config)
         self.token_ids: list[int] = []
+        self.repeatable = 0
 
-    def keep_prefix_of(self, ids: Sequence[int]) -> int:
+    def keep_prefix_of(self, ids: Sequence[int], *, repeatable: bool) -> int:
         """Crop to what is shared with `ids`, at most len(ids) - 1; a cache that cannot be cropped is emptied.
 
         Returns:
             How many tokens are left.
         """
         shared = min(common_prefix(self.token_ids, ids), len(ids) - 1)
+        if repeatable:
+            shared = min(shared, self.repeatable) // self._chunk * self._chunk
         if shared < len(self.token_ids):
             self._crop(shared)
         return len(self.token_ids)
@@ -53,6 +60,7 @@ class TorchCache:
         # transformers 5 takes the number of tokens to remove, as a negative number.
         self.tensors.crop(-surplus)
         self.token_ids = self.token_ids[:length]
+        self.repeatable = min(self.repeatable, length // self._chunk * self._chunk)
         if self.tensors.get_seq_length() != length:
             self.clear()
 
@@ -63,6 +71,8 @@ class TorchCache:
 
     def extend(self, ids: Sequence[int]) -> None:
         """Record that a forward has added `ids` to the tensors."""
+        if self.repeatable == len(self.token_ids) and len(ids) == self._chunk:
+            self.repeatable += self._chunk
         self.token_ids.extend(ids)
 
 

@@ -42,8 +42,8 @@ class TorchDecoder:
     ) -> None:
         self._model: PreTrainedModel | None = model.eval()
         self._tokenizer = HFTokenizer(tokenizer)
-        self._cache = TorchCache(model.config)
         self._device = model.device
+        self._cache = TorchCache(model.config, self.prefill_chunk)
         self._cache_argument = _cache_argument(model)
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in _parameters(model) else {}
         text_config = model.config.get_text_config(decoder=True)
@@ -135,9 +135,9 @@ class TorchDecoder:
         """Prompt tokens a forward, between two looks at the mailbox."""
         return _PREFILL_CHUNK.get(self._device.type, 512)
 
-    def begin_prompt(self, ids: Sequence[int]) -> int:
+    def begin_prompt(self, ids: Sequence[int], *, repeatable: bool = False) -> int:
         """Keep what the cache shares with `ids`; returns how many of them need not be read again."""
-        return self._cache.keep_prefix_of(ids)
+        return self._cache.keep_prefix_of(ids, repeatable=repeatable)
 
     def forward(self, ids: Sequence[int], pos: int) -> np.ndarray:
         """Read `ids` at `pos`, the end of the cache; raw logits after the last one, float32 [vocab].

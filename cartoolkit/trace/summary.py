@@ -29,6 +29,7 @@ _SILENT = {
     "top_p": 1,
     "min_p": 0,
     "repeat_penalty": 1,
+    "repeatable": True,
     "ignore_eos": False,
     "inspect": True,
     "prompt_logprobs": False,

@@ -61,7 +61,7 @@ class Inspector(W.VBox):
         self.prompt = W.Textarea(
             prompt,
             placeholder="Ask something",
-            layout=W.Layout(flex="1 1 320px", width="auto", height="132px"),
+            layout=W.Layout(flex="1 1 320px", width="auto", min_height="132px", align_self="stretch"),
         )
         self.prompt.add_class("cartoolkit-prompt")
         self.controls = SamplerControls(request.params)
@@ -108,11 +108,13 @@ class Inspector(W.VBox):
             paused: begin with a pause; nothing is read before Step or Resume.
 
         Raises:
-            InvalidRequest: the prompt or a control is out of range.
+            InvalidRequest: there is no prompt, or a control is out of range.
             EngineBusy: another session is running on this engine.
         """
         if prompt is not None:
             self.prompt.value = prompt
+        if not self.prompt.value.strip():
+            raise InvalidRequest("There is no prompt yet; write one into the box first.")
         params = self.controls.params()
         if self.controls.new_seed.value:
             params["seed"] = self.controls.seed.value = secrets.randbits(31)

@@ -61,7 +61,7 @@ def test_a_refused_setting_is_one_sentence_near_the_prompt(notebook):
     book.button("Generate").click()
     alert = book.page.get_by_role("alert").filter(visible=True)
     alert.wait_for()
-    assert alert.inner_text().startswith("prompt must be a non-empty string")
+    assert alert.inner_text().startswith("There is no prompt yet")
     gap = alert.bounding_box()["y"] - (prompt.bounding_box()["y"] + prompt.bounding_box()["height"])
     assert -10 < gap < 60
     prompt.fill("Count.")

@@ -52,7 +52,8 @@ class ScriptedDecoder:
     def token_bytes(self, token_id):
         return self.vocabulary[token_id]
 
-    def begin_prompt(self, ids):
+    def begin_prompt(self, ids, *, repeatable=False):
+        # A scripted row is the same however the tokens before it were read.
         keep = min(common_prefix(self.cached, ids), len(ids) - 1)
         self.cached = self.cached[:keep]
         self.prompt_length = len(ids)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from cartoolkit.engine import load
 from cartoolkit.requests import GenerateParams
 
 pytestmark = pytest.mark.model
@@ -67,7 +68,7 @@ def test_raw_numbers_equal_transformers_without_and_with_a_reused_cache(fresh32)
     assert first.usage.reused_tokens == 0
     check_against_hf(fresh32, first.trace)
     # The same beginning and another end: the cache is cropped in the middle of the prompt.
-    second = fresh32.generate(PROMPTS[1].replace("two", "three"), seed=1, max_tokens=24)
+    second = fresh32.generate(PROMPTS[1].replace("two", "three"), seed=1, max_tokens=24, repeatable=False)
     assert 0 < second.usage.reused_tokens < second.usage.prompt_tokens
     check_against_hf(fresh32, second.trace)
 
@@ -107,15 +108,36 @@ def test_prompt_logprobs_equal_transformers_at_every_position(fresh32):
     check_against_hf(fresh32, result.trace)
 
 
-def test_a_seed_repeats_bit_for_bit_with_and_without_a_warm_cache(fresh32):
-    settings = {"seed": 7, "max_tokens": 20, "temperature": 1.2}
-    runs = [fresh32.generate(PROMPTS[2], **settings).trace for _ in range(3)]
-    warm = runs[1:]
-    assert warm[0].columns["token_id"].tolist() == warm[1].columns["token_id"].tolist()
-    for name, column in warm[0].columns.items():
+@pytest.fixture(scope="module", params=["float32", "bfloat16"])
+def any_precision(request):
+    # The engine of another test may be the same one, so it is not closed here.
+    return load(dtype=request.param, quiet=True)
+
+
+def check_bits(one, other):
+    assert one.columns["token_id"].tolist() == other.columns["token_id"].tolist()
+    for name, column in one.columns.items():
         if name != "elapsed":
-            assert column.tobytes() == warm[1].columns[name].tobytes(), name
-    assert runs[0].columns["token_id"].tolist() == warm[0].columns["token_id"].tolist()
+            assert column.tobytes() == other.columns[name].tobytes(), name
+
+
+def test_a_seed_repeats_bit_for_bit_whatever_ran_before(any_precision):
+    settings = {"seed": 7, "max_tokens": 20, "temperature": 1.2}
+    any_precision.decoder.clear_kv_cache()
+    first = any_precision.generate(PROMPTS[2], **settings).trace
+    check_bits(first, any_precision.generate(PROMPTS[2], **settings).trace)
+    any_precision.generate(PROMPTS[2] + " Make it sad.", max_tokens=5)
+    check_bits(first, any_precision.generate(PROMPTS[2], **settings).trace)
+
+
+def test_a_long_prompt_is_reused_in_whole_chunks_and_repeats_bit_for_bit(any_precision):
+    prompt = "One fish, two fish, red fish, blue fish. " * 30
+    any_precision.decoder.clear_kv_cache()
+    first = any_precision.generate(prompt, seed=1, max_tokens=8)
+    again = any_precision.generate(prompt, seed=1, max_tokens=8)
+    chunk = any_precision.decoder.prefill_chunk
+    assert again.usage.reused_tokens == first.usage.prompt_tokens // chunk * chunk > 0
+    check_bits(first.trace, again.trace)
 
 
 def test_raw_numbers_do_not_move_with_the_sampler(fresh32):

@@ -159,6 +159,34 @@ def test_a_prompt_that_goes_on_from_the_cache_is_not_read_again(model):
     np.testing.assert_allclose(logits, reference(model, IDS), atol=1e-4)
 
 
+def test_a_repeatable_read_keeps_only_whole_chunks_that_were_read_in_one_go():
+    torch.manual_seed(0)
+    decoder = TorchDecoder(llama(), tokenizer())
+    decoder._cache._chunk = 8
+    read(decoder, IDS, chunk=8)
+    assert decoder.begin_prompt(IDS, repeatable=True) == 24
+    read(decoder, IDS, chunk=8)
+    # Cropped inside the second chunk, the first is left; what is decoded after it counts for nothing.
+    assert decoder.begin_prompt([*IDS[:12], 5, 5], repeatable=True) == 8
+    for n in range(8, 20):
+        decoder.forward([IDS[n]], n)
+    assert decoder.begin_prompt(IDS, repeatable=True) == 8
+    assert decoder.begin_prompt(IDS) == 8
+
+
+def test_a_repeatable_read_gives_the_bits_of_a_fresh_one(model):
+    decoder = TorchDecoder(model, tokenizer())
+    decoder._cache._chunk = 8
+    fresh, _ = read(decoder, IDS, chunk=8)
+    decoder.forward([7], len(IDS))
+    start = done = decoder.begin_prompt(IDS, repeatable=True)
+    while done < len(IDS):
+        logits = decoder.forward(IDS[done : done + 8], done)
+        done += len(IDS[done : done + 8])
+    assert start % 8 == 0
+    assert logits.tobytes() == fresh.tobytes()
+
+
 def test_a_forward_away_from_the_end_of_the_cache_is_refused():
     decoder = TorchDecoder(llama(), tokenizer())
     decoder.forward(IDS[:4], 0)

@@ -147,7 +147,7 @@ def test_an_empty_prompt_is_explained_near_the_prompt(inspect, make_engine):
     inspector = inspect(make_engine())
     inspector.prompt.value = "  "
     inspector.buttons.generate.click()
-    assert "prompt must be a non-empty string" in refusal(inspector)
+    assert "There is no prompt yet" in refusal(inspector)
     assert 'role="alert"' in refusal(inspector)
     assert inspector.session is None
     inspector.prompt.value = "a"
@@ -157,7 +157,7 @@ def test_an_empty_prompt_is_explained_near_the_prompt(inspect, make_engine):
 
 
 def test_start_raises_what_the_button_explains(inspect, make_engine):
-    with pytest.raises(InvalidRequest, match="prompt must be"):
+    with pytest.raises(InvalidRequest, match="There is no prompt yet"):
         inspect(make_engine()).start("")
 
 
