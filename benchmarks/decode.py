@@ -12,6 +12,7 @@ weights once.
 from __future__ import annotations
 
 import argparse
+import itertools
 import platform
 import statistics
 import time
@@ -33,7 +34,7 @@ PROMPT = (
 
 
 class Measured:
-    """Tokens per second between the first and the last token, and milliseconds to the first, per round."""
+    """Per round: tokens per second, from the median time between two, and milliseconds to the first."""
 
     def __init__(self) -> None:
         self.speed: list[float] = []
@@ -41,7 +42,8 @@ class Measured:
 
     def add(self, stamps: list[float], started: float) -> None:
         self.ttft.append(1000 * (stamps[0] - started))
-        self.speed.append((len(stamps) - 1) / (stamps[-1] - stamps[0]))
+        gaps = [after - before for before, after in itertools.pairwise(stamps)]
+        self.speed.append(1 / statistics.median(gaps))
 
 
 class Stamps(transformers.generation.streamers.BaseStreamer):
@@ -109,8 +111,10 @@ def main() -> None:
     }
     measured = {name: Measured() for name in runs}
     for round_ in range(args.rounds + 1):
-        for name, run in runs.items():
-            stamps, started = run()
+        # Another one begins each round, so that what a neighbour on the machine does hits all alike.
+        for turn in range(len(runs)):
+            name = list(runs)[(round_ + turn) % len(runs)]
+            stamps, started = runs[name]()
             if round_:
                 measured[name].add(stamps, started)
     report(measured, engine, prompt_tokens=len(ids), args=args)
