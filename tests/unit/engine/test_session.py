@@ -8,6 +8,7 @@ import threading
 import time
 import types
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from scripted_decoder import EOS, ScriptedDecoder
@@ -166,6 +167,12 @@ def test_an_interrupt_returns_what_there_is_and_leaves_the_engine_usable(slow):
     assert slow.generate("a", temperature=0, max_tokens=3).text == "abc"
 
 
+def run_async(coroutine):
+    """Run on a thread of its own: Playwright keeps a loop running in the main one for the browser tests."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
+
+
 async def wait_for(session):
     return await session
 
@@ -183,11 +190,11 @@ def test_await_returns_the_result(slow):
     async def whole():
         return await slow.start("a", temperature=0, max_tokens=3)
 
-    assert asyncio.run(whole()).text == "abc"
+    assert run_async(whole()).text == "abc"
 
 
 def test_a_cancel_stops_the_session_and_is_heard(slow):
-    (outcome,), session = asyncio.run(start_and_cancel(slow))
+    (outcome,), session = run_async(start_and_cancel(slow))
     assert isinstance(outcome, asyncio.CancelledError)
     assert session.wait(2)
     assert session.header.stop_reason == "stopped"
@@ -199,13 +206,13 @@ def test_a_timeout_around_await_is_a_timeout(slow):
             await slow.start("a", temperature=0)
 
     with pytest.raises(TimeoutError):
-        asyncio.run(limited())
+        run_async(limited())
 
 
 def test_the_notebooks_interrupt_of_an_await_returns_what_there_is(slow, monkeypatch):
     kernel = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(kernel=object()))
     monkeypatch.setitem(sys.modules, "IPython", kernel)
-    (result,), _ = asyncio.run(start_and_cancel(slow))
+    (result,), _ = run_async(start_and_cancel(slow))
     assert result.stop_reason == "stopped"
     assert len(result.trace) > 0
 
