@@ -1,5 +1,7 @@
 """Chat templates as transformers renders them, in a sandbox, with every failure a refusal."""
 
+import importlib
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -213,8 +215,8 @@ def plain(message: Message) -> dict:
 
 @pytest.fixture(scope="module")
 def transformers_tokenizer():
-    tokenizers = pytest.importorskip("tokenizers")
-    transformers = pytest.importorskip("transformers")
+    tokenizers = importlib.import_module("tokenizers")
+    transformers = importlib.import_module("transformers")
     empty = tokenizers.Tokenizer(tokenizers.models.WordLevel({"<s>": 0, "</s>": 1}, unk_token="<s>"))
     return transformers.PreTrainedTokenizerFast(tokenizer_object=empty, **TOKENS)
 
@@ -262,7 +264,7 @@ def test_any_text_renders_as_in_transformers(transformers_tokenizer, turns):
 @pytest.mark.model
 @pytest.mark.parametrize("conversation", [name for name in CONVERSATIONS if name != "tool calls"])
 def test_the_default_model_s_template_renders_as_in_transformers(conversation):
-    transformers = pytest.importorskip("transformers")
+    transformers = importlib.import_module("transformers")
     from cartoolkit.engine.hf_tokenizer import HFTokenizer
     from cartoolkit.models import resolve
 

@@ -1,5 +1,7 @@
 """A tokenizer's true bytes, against the text itself and against transformers' own decode."""
 
+import importlib
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -7,8 +9,8 @@ from hypothesis import strategies as st
 from cartoolkit.engine.hf_tokenizer import HFTokenizer
 from cartoolkit.trace import TextStream
 
-tokenizers = pytest.importorskip("tokenizers")
-transformers = pytest.importorskip("transformers")
+tokenizers = importlib.import_module("tokenizers")
+transformers = importlib.import_module("transformers")
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers  # noqa: E402
 
 STEADY = settings(derandomize=True, deadline=None, database=None, max_examples=150)
