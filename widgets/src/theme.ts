@@ -73,8 +73,13 @@ function prefersDark(): MediaQueryList | undefined {
 export function followTheme(host: HTMLElement, apply: (dark: boolean) => void, signal: AbortSignal): void {
   const timers = new Set<ReturnType<typeof setTimeout>>();
   const check = () => apply(isDark(host));
+  const forget = () => {
+    for (const timer of timers) clearTimeout(timer);
+    timers.clear();
+  };
   const later = () => {
     check();
+    forget();
     // JupyterLab marks the body before the new theme's style sheet has arrived.
     for (const delay of [60, 400, 1500]) timers.add(setTimeout(check, delay));
   };
@@ -94,7 +99,7 @@ export function followTheme(host: HTMLElement, apply: (dark: boolean) => void, s
     "abort",
     () => {
       observer.disconnect();
-      for (const timer of timers) clearTimeout(timer);
+      forget();
     },
     { once: true },
   );

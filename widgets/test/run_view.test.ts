@@ -352,3 +352,19 @@ test("an unknown view is named instead of shown blank", () => {
   expect(document.body.textContent).toContain('cannot show "hologram"');
   el.remove();
 });
+
+test("a closed view leaves no timer behind", () => {
+  vi.useFakeTimers();
+  try {
+    const model = new FakeModel();
+    const view = mount(model);
+    model.receive(examples.start());
+    model.receive(update({ run: "another", seq: 7 }));
+    expect(vi.getTimerCount()).toBeGreaterThan(0);
+    view.dispose();
+    expect(vi.getTimerCount()).toBe(0);
+    expect(model.listenerCount).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -1715,8 +1715,13 @@ function prefersDark() {
 function followTheme(host, apply, signal) {
   const timers = /* @__PURE__ */ new Set();
   const check = () => apply(isDark(host));
+  const forget = () => {
+    for (const timer of timers) clearTimeout(timer);
+    timers.clear();
+  };
   const later = () => {
     check();
+    forget();
     for (const delay of [60, 400, 1500]) timers.add(setTimeout(check, delay));
   };
   const observer = new MutationObserver(later);
@@ -1735,7 +1740,7 @@ function followTheme(host, apply, signal) {
     "abort",
     () => {
       observer.disconnect();
-      for (const timer of timers) clearTimeout(timer);
+      forget();
     },
     { once: true }
   );
