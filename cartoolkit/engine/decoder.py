@@ -75,11 +75,15 @@ class Decoder(Protocol):
         """
         ...
 
+    def prefill(self, ids: Sequence[int], pos: int) -> None:
+        """Read `ids` at position `pos`, which must be where the cache ends; nobody asks for the logits."""
+        ...
+
     def forward(self, ids: Sequence[int], pos: int) -> np.ndarray:
-        """Read `ids` at position `pos`, which must be where the cache ends.
+        """As `prefill`, with the raw logits after the last one.
 
         Returns:
-            Raw logits after the last one, float32 [vocab].
+            float32 [vocab]; may be a view that the next read overwrites, so whoever keeps it copies it.
         """
         ...
 

@@ -47,10 +47,10 @@ def load(
         NetworkUnavailable: it had to be downloaded and could not be.
         InvalidRequest: no such device or dtype.
     """
-    from cartoolkit.engine.torch_decoder import TorchDecoder, require_torch
+    from cartoolkit.engine.decoders.torch_decoder import TorchDecoder, require_torch
 
     require_torch()
-    from cartoolkit.engine.torch_device import choose_device, choose_dtype
+    from cartoolkit.engine.decoders.torch_device import choose_device, choose_dtype
 
     where, why_device = choose_device(device)
     precision, why_dtype = choose_dtype(where, dtype)

@@ -152,7 +152,10 @@ def _read(decoder: Decoder, prompt: Sequence[int], late: Callable[[], bool], *, 
         if done == len(prompt):
             return logits
         chunk = _next_chunk(decoder, prompt, done, late)
-        logits = _forward(decoder, chunk, done)
+        if done + len(chunk) < len(prompt):
+            _prefill(decoder, chunk, done)
+        else:
+            logits = _forward(decoder, chunk, done)
         done += len(chunk)
 
 
@@ -201,6 +204,11 @@ def _translated() -> Iterator[None]:
             hint="The model is reloaded on the next call. If it was short of memory, shorten the prompt or "
             "choose a smaller model or dtype.",
         ) from error
+
+
+def _prefill(decoder: Decoder, ids: Sequence[int], pos: int) -> None:
+    with _translated():
+        decoder.prefill(ids, pos)
 
 
 def _forward(decoder: Decoder, ids: Sequence[int], pos: int) -> np.ndarray:

@@ -48,8 +48,8 @@ def test_importing_the_package_stays_small():
         ("models", set()),
         ("trace", {"numpy", "pydantic"}),
         ("engine", {"numpy", "pydantic"}),
-        ("engine.torch_decoder", {"numpy", "pydantic"}),
-        ("engine.hf_tokenizer", {"numpy", "pydantic"}),
+        ("engine.decoders.torch_decoder", {"numpy", "pydantic"}),
+        ("engine.decoders.hf_tokenizer", {"numpy", "pydantic"}),
         ("ui", {"numpy", "pydantic", *NOTEBOOK}),
     ],
 )

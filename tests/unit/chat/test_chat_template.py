@@ -265,7 +265,7 @@ def test_any_text_renders_as_in_transformers(transformers_tokenizer, turns):
 @pytest.mark.parametrize("conversation", [name for name in CONVERSATIONS if name != "tool calls"])
 def test_the_default_model_s_template_renders_as_in_transformers(conversation):
     transformers = importlib.import_module("transformers")
-    from cartoolkit.engine.hf_tokenizer import HFTokenizer
+    from cartoolkit.engine.decoders.hf_tokenizer import HFTokenizer
     from cartoolkit.models import resolve
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(resolve().path, local_files_only=True)

@@ -59,6 +59,9 @@ class ScriptedDecoder:
         self.prompt_length = len(ids)
         return keep
 
+    def prefill(self, ids, pos):
+        self.forward(ids, pos)
+
     def forward(self, ids, pos):
         assert pos == len(self.cached)
         if self.fail_at is not None and len(self.forwards) == self.fail_at:

@@ -19,7 +19,7 @@ from transformers import (
 )
 
 from cartoolkit.engine import Engine, load
-from cartoolkit.engine.torch_decoder import TorchDecoder
+from cartoolkit.engine.decoders.torch_decoder import TorchDecoder
 from cartoolkit.errors import EngineClosed, EngineError, ForwardFailed, InvalidCheckpoint
 from cartoolkit.models import inspect_checkpoint
 

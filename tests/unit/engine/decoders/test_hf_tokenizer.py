@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cartoolkit.engine.hf_tokenizer import HFTokenizer
+from cartoolkit.engine.decoders.hf_tokenizer import HFTokenizer
 from cartoolkit.trace import TextStream
 
 tokenizers = importlib.import_module("tokenizers")

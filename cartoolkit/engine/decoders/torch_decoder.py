@@ -6,8 +6,8 @@ import contextlib
 import inspect
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from cartoolkit.engine.hf_tokenizer import HFTokenizer
-from cartoolkit.engine.torch_cache import TorchCache
+from cartoolkit.engine.decoders.hf_tokenizer import HFTokenizer
+from cartoolkit.engine.decoders.torch_cache import TorchCache
 from cartoolkit.errors import EngineClosed, EngineError, InvalidCheckpoint, MissingDependency
 from cartoolkit.trace import ModelInfo
 
@@ -138,6 +138,10 @@ class TorchDecoder:
     def begin_prompt(self, ids: Sequence[int], *, repeatable: bool = False) -> int:
         """Keep what the cache shares with `ids`; returns how many of them need not be read again."""
         return self._cache.keep_prefix_of(ids, repeatable=repeatable)
+
+    def prefill(self, ids: Sequence[int], pos: int) -> None:
+        """Read `ids` at `pos`, the end of the cache. Errors as for `forward`."""
+        self._forward(ids, pos, self._last_only)
 
     def forward(self, ids: Sequence[int], pos: int) -> np.ndarray:
         """Read `ids` at `pos`, the end of the cache; raw logits after the last one, float32 [vocab].

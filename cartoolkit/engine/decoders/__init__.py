@@ -1,0 +1,1 @@
+"""One decoder a library, each behind the contract of `cartoolkit.engine.decoder`."""
