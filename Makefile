@@ -1,4 +1,4 @@
-# make lab    set everything up and open the first notebook
+# make lab    set everything up and open the first notebook; ENGINES=torch,mlx,gguf for more engines
 # make test   every check there is; what continuous integration runs
 # make check  linters and types only
 # make widgets  rebuild the browser bundle after a change in widgets/src
@@ -9,7 +9,10 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+ENGINES ?= torch
 BUNDLE := cartoolkit/ui/static
+# Of llama-cpp-python only the library is needed, not the programs for pictures and sound beside it.
+export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
 # Jupyter refuses to run as root unless it is told that this is meant, as in a container.
 ROOT_FLAG := $(if $(filter 0,$(shell id -u)),--allow-root)
 
@@ -56,11 +59,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.lab: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e ".[torch,lab]"
+	$(PIP) -e ".[$(ENGINES),lab]"
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e ".[torch,lab,dev]"
+	$(PIP) -e ".[torch,mlx,gguf,lab,dev]"
 	touch $@
 
 widgets/node_modules/.package-lock.json: widgets/package-lock.json
