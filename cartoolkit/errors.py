@@ -17,6 +17,8 @@
     │   ├── EngineBusy                  another session is using this engine
     │   ├── EngineClosed                the engine was closed
     │   ├── ForwardFailed               the model's forward raised; the decoder is reloaded on next use
+    │   │   └── OutOfMemory             it raised because the machine had no memory left
+    │   ├── NotEnoughMemory             the weights or the cache do not fit into memory
     │   └── DecodeTimeout               the time ceiling passed before the first token
     └── TraceError                      a trace file is damaged, foreign or too new
 
@@ -45,7 +47,9 @@ __all__ = [
     "ModelError",
     "ModelNotFound",
     "NetworkUnavailable",
+    "NotEnoughMemory",
     "NotEnoughSpace",
+    "OutOfMemory",
     "PromptTooLong",
     "TraceError",
     "UnsupportedMode",
@@ -128,6 +132,14 @@ class EngineClosed(EngineError):
 
 class ForwardFailed(EngineError):
     """The model's forward raised; its state is unknown, so it is dropped and reloaded on next use."""
+
+
+class NotEnoughMemory(EngineError):
+    """What was asked for does not fit into the memory of the machine or the device."""
+
+
+class OutOfMemory(ForwardFailed):
+    """A forward found no memory; the decoder is dropped, and the next call loads it again."""
 
 
 class DecodeTimeout(EngineError):

@@ -15,22 +15,24 @@ from importlib.metadata import PackageNotFoundError, version
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
+from cartoolkit.engine.branching import plan_branch
 from cartoolkit.engine.prompt import prepare_prompt
 from cartoolkit.engine.session import Session
 from cartoolkit.engine.worker import Worker
 from cartoolkit.errors import EngineBusy, EngineClosed, EngineError
 from cartoolkit.notices import say
 from cartoolkit.requests import make_request
-from cartoolkit.trace import TraceHeader
+from cartoolkit.trace import Trace, TraceHeader
 from cartoolkit.trace.recorder import TraceRecorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from cartoolkit.engine.branching import Forced
     from cartoolkit.engine.decoder import Decoder
     from cartoolkit.engine.result import Result
-    from cartoolkit.requests import GenerateRequest, Prompt
-    from cartoolkit.trace import ModelInfo, Step
+    from cartoolkit.requests import GenerateParams, GenerateRequest, Prompt
+    from cartoolkit.trace import Event, ModelInfo, Step
 
 __all__ = ["Engine"]
 
@@ -148,18 +150,57 @@ class Engine:
         if not quiet:
             for event in prompt.events:
                 say(event.text)
-        seed = request.params.seed
-        seed = secrets.randbits(32) if seed is None else seed
-        header = TraceHeader(
-            model=decoder.info,
-            prompt=prompt.shown,
-            params={**request.params.model_dump(), "seed": seed},
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            versions=_versions(decoder.info.engine),
-            events=prompt.events,
-        )
+        params, seed = _seeded(request.params)
+        header = _header(decoder, prompt.shown, params, prompt.events)
         recorder = TraceRecorder(header, prompt.ids, decoder.token_bytes)
-        session = Session(recorder, request.params, seed=seed, started=started, paused=paused)
+        session = Session(recorder, params, seed=seed, started=started, paused=paused, branch=self.branch)
+        self._begin(session, decoder)
+        return session
+
+    def branch(
+        self,
+        run: Trace | Result | Session,
+        *,
+        at: int,
+        token: Forced | None = None,
+        paused: bool = False,
+        **settings: Any,  # noqa: ANN401
+    ) -> Session:
+        """Answer again in the background, like another run up to a token and differently from there.
+
+        The prompt and the tokens before it are read from the cache as far as it holds them. With neither
+        token nor settings the other run's draws are used again, so only a change makes a difference.
+
+        Args:
+            run: what to branch off: a trace of this model, also one from a file, a result, or a session.
+            at: index of the first step that is not taken over; negative counts from the end.
+            token: an id, a list of ids, or a text, to stand there; None draws anew.
+            paused: begin with a pause.
+            settings: fields of `GenerateParams` that differ from the run's, such as `seed` or `max_tokens`.
+
+        Raises:
+            InvalidRequest: no such step or token, an unknown setting, or a run of another model.
+            EngineBusy: another session is running.
+        """
+        started = time.perf_counter()
+        trace = run if isinstance(run, Trace) else run.trace
+        decoder = self.decoder
+        branch = plan_branch(trace, decoder, at=at, token=token, settings=settings)
+        params, seed = _seeded(branch.params)
+        # Events of the other run up to here, such as a cut prompt, are this one's as well.
+        events = [e for e in trace.events if e.at < branch.event.at or e.kind == "truncated"]
+        header = _header(decoder, trace.header.prompt, params, [*events, branch.event])
+        recorder = TraceRecorder(header, trace.prompt_ids.tolist(), decoder.token_bytes)
+        recorder.prompt_logprobs = trace.prompt_logprobs
+        session = Session(
+            recorder,
+            params,
+            seed=seed,
+            started=started,
+            paused=paused,
+            beginning=branch.beginning,
+            branch=self.branch,
+        )
         self._begin(session, decoder)
         return session
 
@@ -177,6 +218,9 @@ class Engine:
                 )
             self._session = session
             self._worker.submit(lambda: session.run(self._loaded, on_corruption=self._drop))
+            threading.Thread(
+                target=session.watch, args=(self._leave_behind,), name="cartoolkit-watchdog", daemon=True
+            ).start()
 
     def _loaded(self) -> Decoder:
         self._refuse_if_closed()
@@ -189,6 +233,13 @@ class Engine:
             decoder, self._decoder = self._decoder, None
         if decoder is not None:
             decoder.close()
+
+    def _leave_behind(self) -> None:
+        """A forward does not return: let its thread and its decoder go, and begin anew with the next call."""
+        with self._lock:
+            self._decoder = None
+            self._worker.close()
+            self._worker = Worker("cartoolkit-engine")
 
     @property
     def session(self) -> Session | None:
@@ -242,6 +293,23 @@ class Engine:
         return f"<div><b>{html.escape(info.name)}</b> — {facts}</div>"
 
 
+def _seeded(params: GenerateParams) -> tuple[GenerateParams, int]:
+    """The parameters with their seed, a new one if they have none, so that the trace can be repeated."""
+    seed = secrets.randbits(32) if params.seed is None else params.seed
+    return params.model_copy(update={"seed": seed}), seed
+
+
+def _header(decoder: Decoder, prompt: str, params: GenerateParams, events: list[Event]) -> TraceHeader:
+    return TraceHeader(
+        model=decoder.info,
+        prompt=prompt,
+        params=params.model_dump(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=_versions(decoder.info.engine),
+        events=events,
+    )
+
+
 _ENGINES: weakref.WeakSet[Engine] = weakref.WeakSet()
 
 
@@ -257,9 +325,16 @@ def _stop_all() -> None:
             session.wait(_PATIENCE)
 
 
+_LIBRARIES = {
+    "torch": ["torch", "transformers"],
+    "mlx": ["mlx", "mlx-lm", "transformers"],
+    "llama.cpp": ["llama-cpp-python"],
+}
+
+
 def _versions(engine: str) -> dict[str, str]:
     """Python and the libraries that took part, as they call themselves."""
-    names = ["cartoolkit", "numpy", *{"torch": ["torch", "transformers"]}.get(engine, [])]
+    names = ["cartoolkit", "numpy", *_LIBRARIES.get(engine, [])]
     found = {"python": platform.python_version(), "platform": sys.platform}
     for name in names:
         try:

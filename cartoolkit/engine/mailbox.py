@@ -83,8 +83,9 @@ class Mailbox:
             begun = time.perf_counter()
             with self._changed:
                 self._changed.wait_for(lambda: not self._must_wait)
+                # In this order, or who watches the clock would take the pause for a forward that hangs.
+                self.paused_seconds += time.perf_counter() - begun
                 self.paused = False
-            self.paused_seconds += time.perf_counter() - begun
             on_change()
         with self._changed:
             if spend and self._allowance:

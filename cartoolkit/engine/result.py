@@ -17,18 +17,16 @@ class Usage:
 
     Attributes:
         prompt_tokens: length of the prompt as the model saw it.
-        reused_tokens: how many of them were in the cache from an earlier run.
+        prefill_tokens: tokens that had to be read before the first one could be decoded: of the prompt and,
+            in a branch, of the steps taken over.
+        reused_tokens: tokens of these that were in the cache from an earlier run and were not read again.
         completion_tokens: kept tokens of the answer, without the control token that ended it.
     """
 
     prompt_tokens: int
+    prefill_tokens: int
     reused_tokens: int
     completion_tokens: int
-
-    @property
-    def prefill_tokens(self) -> int:
-        """Prompt tokens that had to be read."""
-        return self.prompt_tokens - self.reused_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Result:
 
     Attributes:
         text: the answer, stop strings and control tokens cut out.
-        stop_reason: ``stop``, ``length``, ``stopped`` or ``time_limit`` (see `TraceHeader`).
+        stop_reason: ``stop``, ``length``, ``stopped`` or ``local_decode_timeout`` (see `TraceHeader`).
         stop_detail: which token, string or limit.
         usage: tokens read and written.
         ttft_ms: milliseconds from the request to the first token; None if there was none.
@@ -60,7 +58,12 @@ class Result:
             text=trace.text,
             stop_reason=trace.header.stop_reason,
             stop_detail=trace.header.stop_detail,
-            usage=Usage(len(trace.prompt_ids), trace.header.reused_tokens, trace.completion_tokens),
+            usage=Usage(
+                len(trace.prompt_ids),
+                trace.header.prefill_tokens,
+                trace.header.reused_tokens,
+                trace.completion_tokens,
+            ),
             ttft_ms=trace.ttft_ms,
             tokens_per_second=trace.tokens_per_second,
             trace=trace,

@@ -227,6 +227,10 @@ class Sampler:
                 raise InvalidRequest("logit_bias forbids every token; leave at least one above -inf.")
         return Processed(row, tuple(removals))
 
+    def skip(self) -> None:
+        """Pass over the draw of a token that another run has chosen."""
+        self._uniform.random()
+
     def draw(self, processed: Processed) -> tuple[int, float]:
         """Take the next number of the stream and the token it falls on."""
         u = float(self._uniform.random())

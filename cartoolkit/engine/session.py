@@ -9,16 +9,19 @@ import sys
 import threading
 import time
 import traceback
-from typing import TYPE_CHECKING, Literal
+import weakref
+from typing import TYPE_CHECKING, Any, Literal
 
-from cartoolkit.engine.loop import STOP, Decoded, Prefilled, Scored, decode
+from cartoolkit.engine.events import STOP, Decoded, Event, Prefilled, Scored, Taken
+from cartoolkit.engine.loop import FRESH, Beginning, decode
 from cartoolkit.engine.mailbox import Mailbox
 from cartoolkit.engine.result import Result
-from cartoolkit.errors import EngineError, ForwardFailed
+from cartoolkit.errors import DecodeTimeout, EngineClosed, EngineError, ForwardFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from cartoolkit.engine.branching import Forced
     from cartoolkit.engine.decoder import Decoder
     from cartoolkit.requests import GenerateParams
     from cartoolkit.trace import Step, Trace, TraceHeader
@@ -28,6 +31,8 @@ __all__ = ["Session", "State"]
 
 State = Literal["waiting", "prefilling", "running", "paused", "finished", "failed"]
 _TICK = 0.1
+# Seconds that one forward may go on after the time limit before it is taken to hang.
+_HANG_GRACE = 30.0
 _log = logging.getLogger(__name__)
 
 
@@ -42,14 +47,26 @@ class Session:
     """
 
     def __init__(
-        self, recorder: TraceRecorder, params: GenerateParams, *, seed: int, started: float, paused: bool
+        self,
+        recorder: TraceRecorder,
+        params: GenerateParams,
+        *,
+        seed: int,
+        started: float,
+        paused: bool,
+        beginning: Beginning = FRESH,
+        branch: Callable[..., Session] | None = None,
     ) -> None:
         self._recorder = recorder
         self._params = params
         self._seed = seed
+        self._beginning = beginning
+        self._branch = weakref.WeakMethod(branch) if branch else None
         self._started = started
         self._mailbox = Mailbox(paused=paused)
         self._done = threading.Event()
+        self._ending = threading.Lock()
+        self._heard = started
         self._listeners: list[Callable[[], None]] = []
         self._phase: State = "waiting"
         self.progress: Prefilled | None = None
@@ -113,6 +130,23 @@ class Session:
     def stop(self) -> None:
         """End it within one token, or one chunk of the prompt; what there is is kept."""
         self._mailbox.stop()
+
+    def branch(self, *, at: int, token: Forced | None = None, **settings: Any) -> Session:  # noqa: ANN401
+        """End this session if it still runs, and answer again, differently from step `at` on.
+
+        See `Engine.branch` for the arguments and errors.
+
+        Raises:
+            EngineClosed: the engine is gone.
+        """
+        branch = self._branch() if self._branch else None
+        if branch is None:
+            raise EngineClosed(
+                "the engine of this session is gone; load the model and use engine.branch(trace)."
+            )
+        self.stop()
+        self.wait()
+        return branch(self.trace, at=at, token=token, **settings)
 
     # Waiting
 
@@ -183,6 +217,8 @@ class Session:
         """
         try:
             self._drive(get_decoder())
+        except _Abandoned:
+            _log.debug("a forward that was given up has returned")
         except BaseException as error:  # noqa: BLE001 - whoever waits for the session must learn of it
             _log.debug("a session failed", exc_info=True)
             self._fail(error, on_corruption)
@@ -195,6 +231,7 @@ class Session:
             self._recorder.prompt_ids,
             self._params,
             seed=self._seed,
+            beginning=self._beginning,
             started=self._started,
             clock=self._clock,
         )
@@ -202,8 +239,10 @@ class Session:
         try:
             while True:
                 event = loop.send(reply)
+                self._heard = self._clock()
                 self._record(event)
                 reply = self._next_order(event)
+                self._heard = self._clock()
         except StopIteration as end:
             self._recorder.update(stop_reason=end.value.reason, stop_detail=end.value.detail)
 
@@ -211,8 +250,10 @@ class Session:
         """Seconds that stand still during a pause."""
         return time.perf_counter() - self._mailbox.paused_seconds
 
-    def _record(self, event: Prefilled | Scored | Decoded) -> None:
-        if isinstance(event, Decoded):
+    def _record(self, event: Event) -> None:
+        if self.done:
+            raise _Abandoned
+        if isinstance(event, Decoded | Taken):
             self._recorder.add_steps(event.steps)
         elif isinstance(event, Scored):
             self._recorder.prompt_logprobs = event.logprobs
@@ -220,10 +261,12 @@ class Session:
             self.progress = event
             self._phase = "running" if event.done == event.total else "prefilling"
             seconds = self._clock() - self._started
-            self._recorder.update(reused_tokens=event.reused, prefill_seconds=seconds)
+            self._recorder.update(
+                prefill_tokens=event.done - event.reused, reused_tokens=event.reused, prefill_seconds=seconds
+            )
         self._notify()
 
-    def _next_order(self, event: Prefilled | Scored | Decoded) -> str | None:
+    def _next_order(self, event: Event) -> str | None:
         """Wait out a pause; STOP if that is what was asked for."""
         if isinstance(event, Prefilled):
             spend, waits = event.done == event.total, True
@@ -232,6 +275,38 @@ class Session:
         if waits:
             self._mailbox.wait_for_permission(spend=spend, on_change=self._notify)
         return STOP if self._mailbox.stopped else None
+
+    def watch(self, on_hang: Callable[[], None]) -> None:
+        """Wait beside the worker, and give the session up if a forward does not return; called once.
+
+        A thread that computes cannot be ended from outside. What can be done is to stop waiting for it: the
+        session ends at its time limit with what there is, and `on_hang` lets go of thread and decoder.
+        """
+        if self._params.time_limit is None:
+            return
+        while not self._done.wait(max(self._patience(), _TICK)):
+            if self._patience() <= 0 and not self._mailbox.paused:
+                on_hang()
+                self._give_up()
+
+    def _patience(self) -> float:
+        """Seconds until the running forward is taken to hang: silent for long, and past the time limit."""
+        now = self._clock()
+        limit = self._params.time_limit or float("inf")
+        return max(self._started + limit - now, self._heard + _HANG_GRACE - now)
+
+    def _give_up(self) -> None:
+        said = f"after {self._params.time_limit:g} s; a forward of the model did not return"
+        if self.steps:
+            self._recorder.update(stop_reason="local_decode_timeout", stop_detail=said)
+            self._end("finished")
+            return
+        error = DecodeTimeout(
+            f"the time limit passed {said}, and no token had been produced.",
+            hint="The model is loaded again on the next call. If it happens again, another program may be "
+            "using all of the processor or the device.",
+        )
+        self._fail(error, lambda: None)
 
     def _fail(self, error: BaseException, on_corruption: Callable[[], None]) -> None:
         self.error = error
@@ -244,9 +319,12 @@ class Session:
         self._end("failed")
 
     def _end(self, phase: State) -> None:
-        self._phase = phase
-        self._recorder.finish()
-        self._done.set()
+        with self._ending:
+            if self.done:
+                return
+            self._phase = phase
+            self._recorder.finish()
+            self._done.set()
         self._notify()
 
     def _notify(self) -> None:
@@ -259,6 +337,10 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session: {self.state}, {len(self.steps)} tokens>"
+
+
+class _Abandoned(Exception):
+    """The session was given up while a forward was running, which has returned after all."""
 
 
 def _in_kernel() -> bool:

@@ -66,8 +66,10 @@ class TraceHeader(_Record):
         stop_reason: ``stop`` (end token or stop string), ``length``, ``stopped`` (by the user),
             ``time_limit``, ``error``, or empty while it runs.
         stop_detail: which token or string, or the error's sentence.
-        reused_tokens: prompt tokens that were in the cache already.
-        prefill_seconds: time to read the rest of the prompt.
+        prefill_tokens: tokens that had to be read before the first one could be decoded: of the prompt and,
+            in a branch, of the steps taken over.
+        reused_tokens: tokens of these that were in the cache already and were not read again.
+        prefill_seconds: from the request until they were read.
         events: see `Event`.
     """
 
@@ -78,6 +80,7 @@ class TraceHeader(_Record):
     versions: dict[str, str] = Field(default_factory=dict)
     stop_reason: str = ""
     stop_detail: str = ""
+    prefill_tokens: int = 0
     reused_tokens: int = 0
     prefill_seconds: float = 0.0
     events: list[Event] = Field(default_factory=list)

@@ -41,12 +41,14 @@ def low_runs(values: ArrayLike, threshold: float, window: int = 3) -> list[tuple
 def tokens_per_second(elapsed: ArrayLike) -> float:
     """Decoding speed between the first and the last token, without the prefill.
 
-    elapsed: float [n], seconds from the request to each token. NaN for fewer than two tokens.
+    elapsed: float [n], seconds from the request to each token, NaN for one taken over from another run.
+    Returns NaN for fewer than two tokens.
 
     >>> tokens_per_second([1.0, 1.5, 2.0])
     2.0
     """
     times = np.asarray(elapsed, np.float64)
+    times = times[~np.isnan(times)]
     if times.size < 2 or times[-1] <= times[0]:
         return float("nan")
     return float((times.size - 1) / (times[-1] - times[0]))

@@ -114,7 +114,7 @@ class Step:
         processed_rest_mass: the same for the distribution drawn from.
         draw: the uniform number in [0, 1) that picked the token: it fell into the token's stretch of
             the cumulative processed distribution, likeliest first.
-        elapsed: seconds from the request to this token.
+        elapsed: seconds from the request to this token; NaN if it was taken over from another run.
         forced: put there by the caller, not drawn.
         kept: False if it was rolled back later.
     """

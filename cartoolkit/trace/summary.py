@@ -20,7 +20,7 @@ _ENDINGS = {
     "stop": "ended by {}",
     "length": "ended at the limit of tokens",
     "stopped": "stopped by the user",
-    "time_limit": "ended at the time limit",
+    "local_decode_timeout": "ended at the time limit",
     "error": "ended by an error: {}",
 }
 # What changes nothing is not worth a reader's time.

@@ -166,8 +166,10 @@ class Trace:
 
     @property
     def ttft_ms(self) -> float | None:
-        """Milliseconds from the request to the first token; None before there is one."""
-        return float(self.columns["elapsed"][0]) * 1000 if len(self) else None
+        """Milliseconds from the request to the first token decoded for it; None before there is one."""
+        elapsed = self.columns["elapsed"]
+        elapsed = elapsed[~np.isnan(elapsed)]
+        return float(elapsed[0]) * 1000 if len(elapsed) else None
 
     @property
     def tokens_per_second(self) -> float | None:

@@ -102,9 +102,13 @@ export function mean(values: ArrayLike<number>, counts: (i: number) => boolean =
   return n > 0 ? sum / n : Number.NaN;
 }
 
-/** Decoding speed between the first and the last token, without the prefill; NaN for fewer than two. */
+/**
+ * Decoding speed between the first and the last token, without the prefill; NaN for fewer than two.
+ * A token that was taken over from another run has no time.
+ */
 export function tokensPerSecond(elapsed: ArrayLike<number>): number {
-  const n = elapsed.length;
-  const span = n < 2 ? 0 : (elapsed[n - 1] ?? 0) - (elapsed[0] ?? 0);
+  const times = Array.from(elapsed).filter((time) => !Number.isNaN(time));
+  const n = times.length;
+  const span = n < 2 ? 0 : (times[n - 1] ?? 0) - (times[0] ?? 0);
   return span > 0 ? (n - 1) / span : Number.NaN;
 }

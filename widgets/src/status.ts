@@ -12,7 +12,7 @@ const REASONS: Record<string, string> = {
   stop: "its end token",
   length: "its length",
   stopped: "you",
-  time_limit: "the time limit",
+  local_decode_timeout: "the time limit",
   error: "an error",
 };
 

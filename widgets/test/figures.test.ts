@@ -82,6 +82,8 @@ describe("figures over a run agree with cartoolkit.trace.metrics' own examples",
   test("perplexity", () =>
     expect(Math.exp(-mean([Math.log(0.5), Math.log(0.125), Number.NaN]))).toBeCloseTo(4, 9));
   test("speed", () => expect(tokensPerSecond([1, 1.5, 2])).toBe(2));
+  test("a token without a time was taken over and does not count", () =>
+    expect(tokensPerSecond([Number.NaN, Number.NaN, 1, 1.5, 2])).toBe(2));
   test("speed of one token is unknown", () => expect(tokensPerSecond([1])).toBeNaN());
   test("count below", () => expect(countBelow([0.4, 0.39, Number.NaN, 0], 0.4)).toBe(2));
 });
@@ -191,6 +193,6 @@ test.each([
   ["stopped", "by the user", "ended by you"],
   ["length", "max_tokens=64", "ended by its length (max_tokens=64)"],
   ["length", "the context window is full", "ended by its length (the context window is full)"],
-  ["time_limit", "after 300 s", "ended by the time limit (after 300 s)"],
+  ["local_decode_timeout", "after 300 s", "ended by the time limit (after 300 s)"],
   ["", "", ""],
 ])("a run that ended by %j %j says %j", (reason, detail, text) => expect(endedBy(reason, detail)).toBe(text));

@@ -378,8 +378,9 @@ function mean(values, counts = () => true) {
   return n > 0 ? sum / n : Number.NaN;
 }
 function tokensPerSecond(elapsed) {
-  const n = elapsed.length;
-  const span = n < 2 ? 0 : (elapsed[n - 1] ?? 0) - (elapsed[0] ?? 0);
+  const times = Array.from(elapsed).filter((time) => !Number.isNaN(time));
+  const n = times.length;
+  const span = n < 2 ? 0 : (times[n - 1] ?? 0) - (times[0] ?? 0);
   return span > 0 ? (n - 1) / span : Number.NaN;
 }
 
@@ -975,7 +976,7 @@ var REASONS = {
   stop: "its end token",
   length: "its length",
   stopped: "you",
-  time_limit: "the time limit",
+  local_decode_timeout: "the time limit",
   error: "an error"
 };
 function phaseOf(store) {

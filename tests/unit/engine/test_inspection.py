@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scripted_decoder import ScriptedDecoder
 
 from cartoolkit.engine.inspection import inspect_row
-from cartoolkit.engine.loop import _Writer
+from cartoolkit.engine.writer import Writer
 from cartoolkit.requests import GenerateParams
 
 STEADY = settings(derandomize=True, deadline=None, database=None)
@@ -134,7 +134,7 @@ def write(row, *, prompt=(0,), last=False, **params):
     """One step of the loop over one row of logits."""
     row = np.asarray(row, np.float32)
     decoder = ScriptedDecoder([b"a%d" % i for i in range(len(row) - 1)], [])
-    writer = _Writer(decoder, list(prompt), GenerateParams(**params), seed=params.pop("seed", 3))
+    writer = Writer(decoder, list(prompt), GenerateParams(**params), seed=params.pop("seed", 3))
     assert decoder.info.vocab_size == len(row)
     (step, *_), _ = writer.write(row, elapsed=0.0, last=last)
     return step

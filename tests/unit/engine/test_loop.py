@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scripted_decoder import EOS, ScriptedDecoder
 
-from cartoolkit.engine.loop import STOP, Decoded, Ending, Prefilled, Scored, decode
+from cartoolkit.engine.events import STOP, Decoded, Ending, Prefilled, Scored
+from cartoolkit.engine.loop import decode
 from cartoolkit.errors import DecodeTimeout, ForwardFailed
 from cartoolkit.requests import GenerateParams
 
@@ -207,7 +208,7 @@ class Clock:
 
 def test_the_time_limit_keeps_what_there_is():
     events, ending = run(ScriptedDecoder(WORDS, [HELLO] * 20), clock=Clock(), time_limit=5)
-    assert ending == Ending("time_limit", "after 5 s")
+    assert ending == Ending("local_decode_timeout", "after 5 s")
     assert 0 < len(steps(events)) < 20
 
 

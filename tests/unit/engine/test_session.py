@@ -15,8 +15,17 @@ from scripted_decoder import EOS, ScriptedDecoder
 
 from cartoolkit.engine import Engine
 from cartoolkit.engine import engine as engine_module
+from cartoolkit.engine import session as session_module
 from cartoolkit.engine.worker import Worker
-from cartoolkit.errors import EngineBusy, EngineClosed, ForwardFailed, InvalidRequest, PromptTooLong
+from cartoolkit.errors import (
+    DecodeTimeout,
+    EngineBusy,
+    EngineClosed,
+    ForwardFailed,
+    InvalidRequest,
+    OutOfMemory,
+    PromptTooLong,
+)
 
 WORDS = [b"a", b"b", b"c"]
 LONG = [1, 2, 3] * 200
@@ -312,6 +321,78 @@ def test_what_is_no_exception_is_reported_as_well(make_engine, decoders):
     with pytest.raises(ForwardFailed, match="Panic: index out of bounds"):
         engine.generate("a", temperature=0)
     assert engine.generate("a", temperature=0).text == "abc"
+
+
+def test_a_forward_without_memory_is_reported_as_that_and_survived(make_engine, decoders):
+    engine = make_engine()
+
+    def no_memory(ids, pos):
+        raise MemoryError("Unable to allocate 3.00 GiB")
+
+    decoders[0].forward = no_memory
+    with pytest.raises(OutOfMemory, match="3.00 GiB") as caught:
+        engine.generate("a", temperature=0)
+    assert "smaller model" in caught.value.hint
+    assert engine.generate("a", temperature=0).text == "abc"
+    assert len(decoders) == 2
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """A forward is taken to hang 50 ms after the time limit."""
+    monkeypatch.setattr(session_module, "_HANG_GRACE", 0.05)
+
+
+def hanging_from(decoder, count):
+    """Let the forwards from the `count`-th on wait; returns the event that lets them go on."""
+    released, usual = threading.Event(), decoder.forward
+
+    def forward(ids, pos):
+        if len(decoder.forwards) >= count:
+            released.wait(20)
+        return usual(ids, pos)
+
+    decoder.forward = forward
+    return released
+
+
+def test_a_forward_that_hangs_before_the_first_token_is_an_error_and_the_next_call_works(
+    make_engine, decoders, impatient
+):
+    engine = make_engine()
+    released = hanging_from(decoders[0], 0)
+    with pytest.raises(DecodeTimeout, match="did not return"):
+        engine.generate("a", temperature=0, time_limit=0.1)
+    assert engine.generate("a", temperature=0).text == "abc"
+    assert len(decoders) == 2
+    released.set()
+
+
+def test_a_forward_that_hangs_later_leaves_the_text_so_far(make_engine, decoders, impatient):
+    engine = make_engine()
+    released = hanging_from(decoders[0], 2)
+    session = engine.start("a", temperature=0, time_limit=0.1)
+    result = session.result()
+    assert (result.text, result.stop_reason) == ("ab", "local_decode_timeout")
+    assert "did not return" in result.stop_detail
+    released.set()
+    assert engine.generate("a", temperature=0).text == "abc"
+    # What the forward brings after all is not added to the run that was given up.
+    time.sleep(0.05)
+    assert session.trace.text == "ab"
+
+
+def test_a_long_pause_is_not_taken_for_a_forward_that_hangs(make_engine, impatient):
+    session = make_engine().start("a", temperature=0, paused=True, time_limit=0.1)
+    session.step()
+    time.sleep(0.5)
+    assert session.state == "paused"
+    session.resume()
+    assert session.result().text == "abc"
+
+
+def test_slow_forwards_within_the_time_limit_are_waited_for(make_engine, impatient):
+    assert make_engine(delay=0.2).generate("a", temperature=0, time_limit=5).text == "abc"
 
 
 def test_whoever_sees_the_failure_can_call_again_at_once(make_engine, decoders):

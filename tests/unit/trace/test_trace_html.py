@@ -291,7 +291,7 @@ def test_a_run_that_was_not_inspected_says_so_and_has_no_doubt():
         ("stop", "ended by the model"),
         ("length", "ended at the limit of tokens"),
         ("stopped", "stopped by the user"),
-        ("time_limit", "ended at the time limit"),
+        ("local_decode_timeout", "ended at the time limit"),
         ("error", "ended by an error: the model"),
         ("new<kind>", "ended by new<kind>"),
     ],

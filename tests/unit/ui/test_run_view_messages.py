@@ -13,7 +13,7 @@ from front_end import FrontEnd, columns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cartoolkit.engine.loop import Prefilled
+from cartoolkit.engine.events import Prefilled
 from cartoolkit.trace import Event, ModelInfo, Trace, TraceHeader
 from cartoolkit.ui import RunView
 from cartoolkit.ui._protocol import parse_message
