@@ -1,4 +1,4 @@
-"""A decoder's forwards as the loop calls them: whatever goes wrong inside is said in the toolkit's own errors."""
+"""A decoder's forwards as the loop calls them; what goes wrong inside is said in the toolkit's own errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def translated() -> Iterator[None]:
     except MemoryError as error:
         raise OutOfMemory(
             f"the machine ran out of memory in the model's forward: {error or 'no figures were given'}.",
-            hint="Close other engines (engine.close()), shorten the prompt, or choose a smaller model or dtype.",
+            hint="Close other engines (engine.close()), shorten the prompt, or take a smaller model or dtype.",
         ) from error
     except BaseException as error:
         # Also what is no Exception: a panic in a library written in Rust must not end the worker.
@@ -38,17 +38,20 @@ def translated() -> Iterator[None]:
 
 
 def prefill(decoder: Decoder, ids: Sequence[int], pos: int) -> None:
+    """See `Decoder.prefill`; raises ForwardFailed for whatever the decoder raises."""
     with translated():
         decoder.prefill(ids, pos)
 
 
 def forward(decoder: Decoder, ids: Sequence[int], pos: int) -> np.ndarray:
+    """See `Decoder.forward`; raises ForwardFailed also for a row without a finite largest value."""
     with translated():
         logits = decoder.forward(ids, pos)
     return _usable(logits, pos)
 
 
 def forward_all(decoder: Decoder, ids: Sequence[int], pos: int) -> np.ndarray:
+    """See `Decoder.forward_all`; errors as for `forward`."""
     with translated():
         logits = decoder.forward_all(ids, pos)
     return _usable(logits, pos)
