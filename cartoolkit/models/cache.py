@@ -33,8 +33,13 @@ def cache_dir() -> Path:
 
 
 def model_dir(name: str) -> Path:
-    """The folder in which the catalog model `name` is kept once it is ready."""
+    """The folder in which the catalog model `name` is kept as safetensors once it is converted."""
     return cache_dir() / "models" / name
+
+
+def gguf_dir(name: str) -> Path:
+    """The folder in which the GGUF file of the catalog model `name` is kept, as it was downloaded."""
+    return cache_dir() / "gguf" / name
 
 
 def require_space(needed: int, folder: Path) -> None:
@@ -136,7 +141,9 @@ def publish(folder: Path, target: Path) -> None:
         _flush(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
-        target.replace(folder.parent / "replaced")  # a folder that is not empty cannot be replaced at once
+        target.replace(
+            folder.with_name(f"{folder.name}.replaced")
+        )  # a folder that is not empty cannot be replaced at once
     folder.replace(target)
 
 

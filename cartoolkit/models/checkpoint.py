@@ -1,4 +1,4 @@
-"""A checkpoint folder seen from outside: what it is, whether it is whole, and its fingerprint."""
+"""A checkpoint seen from outside: what it is, whether it is whole, and its fingerprint."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any
 from cartoolkit.errors import InvalidCheckpoint, ModelNotFound
 from cartoolkit.models import fingerprints
 from cartoolkit.models.catalog import CATALOG
-from cartoolkit.models.config import CONFIG_FILE, Layout, read_config, weight_layout
-from cartoolkit.models.headers import Tensor, read_header, read_json_object, shown
+from cartoolkit.models.config import CONFIG_FILE, context_length_of, quantization_of, read_config
+from cartoolkit.models.gguf_checkpoint import only_gguf_in, read_gguf_model
 from cartoolkit.models.record import Record, read_record
+from cartoolkit.models.weights import find_weights, formats_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from cartoolkit.models.quantization import Quantization
+    from cartoolkit.models.weights import Format
 
 __all__ = ["Checkpoint", "inspect_checkpoint"]
-
-WEIGHTS_FILE = "model.safetensors"
-INDEX_FILE = "model.safetensors.index.json"
-MAX_INDEX = 100_000_000  # bytes
-PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +27,25 @@ class Checkpoint:
     """A checkpoint that was found whole; none of its weights has been loaded.
 
     Attributes:
-        path: its folder.
-        name: its catalog name, hub name, or the folder's name.
-        config: the content of `config.json`.
-        model_type: such as `llama`.
+        path: its folder; for GGUF its file, the first one of a split model.
+        name: its catalog name, hub name, or the folder's or file's name.
+        config: the content of `config.json`; for GGUF the header, in the words of a `config.json`.
+        model_type: such as `llama`; for GGUF in llama.cpp's spelling, such as `qwen3moe`.
         architectures: class names in transformers, such as `LlamaForCausalLM`; may be empty.
-        weight_files: the safetensors files, in order.
-        weight_bytes: bytes of all tensors together.
-        parameters: numbers in all tensors together; for packed layouts, packed words.
-        dtypes: the dtypes that occur, in safetensors' words, sorted.
-        layout: `plain`, or `mlx` for weights that only mlx-lm can unpack.
-        fingerprint: `sha256:…` of the weights where it was recorded at conversion (catalog models),
-            else `sampled-sha256:…` over config, header and samples of the weights.
-        tokenizer_hash: SHA-256 of `tokenizer.json`; None without a tokenizer.
+        weight_files: the weights files, in order.
+        weight_bytes: bytes of all tensors together; of the files, for pickles.
+        parameters: numbers in all tensors together; packed words for packed safetensors, and 0 for pickles,
+            which cannot be looked into without running them.
+        dtypes: the dtypes that occur, in the words of safetensors or ggml, sorted; empty for pickles.
+        format: `safetensors`, `gguf` or `pickle`.
+        quantization: how the weights are packed; None if nothing is declared, which is full precision.
+        fingerprint: `sha256:…` of the weights where it was recorded (catalog models), else
+            `sampled-sha256:…` over config, header and samples of the weights.
+        tokenizer_hash: SHA-256 of `tokenizer.json`, or of the tokenizer in a GGUF header; None without one.
         is_catalog: whether this is an unchanged catalog model.
         licence: SPDX identifier, where it is known.
+        allow_pickle: whether pickle files were allowed by name.
+        trust_remote_code: whether code that comes with the checkpoint was allowed by name.
     """
 
     path: Path
@@ -56,54 +57,52 @@ class Checkpoint:
     weight_bytes: int
     parameters: int
     dtypes: tuple[str, ...]
-    layout: Layout
+    format: Format
+    quantization: Quantization | None
     fingerprint: str
     tokenizer_hash: str | None
     is_catalog: bool
     licence: str | None
+    allow_pickle: bool = False
+    trust_remote_code: bool = False
 
     @property
     def context_length(self) -> int | None:
         """Tokens the model can see at once, if its config says so."""
-        return self.config.get("max_position_embeddings")
+        return context_length_of(self.config)
 
 
-def inspect_checkpoint(path: str | Path, *, name: str | None = None) -> Checkpoint:
-    """Read everything about a checkpoint folder but its weights, and refuse what must not be loaded.
+def inspect_checkpoint(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+) -> Checkpoint:
+    """Read everything about a checkpoint but its weights, and refuse what must not be loaded.
+
+    Whether an engine can use it is another question: `cartoolkit.models.engine_serves`.
 
     Args:
-        path: a folder in the Hugging Face layout with safetensors weights.
-        name: what to call it; by default its catalog name, else the folder's name.
+        path: a folder in the Hugging Face layout, a `.gguf` file, or a folder with one GGUF model alone.
+        name: what to call it; by default its catalog name, else the name of the folder or file.
+        allow_pickle: accept weights that are only there as pickle files, which can run code when opened.
+        trust_remote_code: accept a checkpoint that asks to run code of its own.
 
     Returns:
-        What was found; it takes a few milliseconds.
+        What was found; it takes a few milliseconds, some 25 for a GGUF file.
 
     Raises:
-        ModelNotFound: there is no such folder.
-        InvalidCheckpoint: the folder is not a checkpoint, is damaged, packed, or would run code.
+        ModelNotFound: there is no such folder or file.
+        InvalidCheckpoint: it is not a checkpoint, is damaged, or would run code that was not allowed.
     """
-    folder = absolute(path)
-    _require_folder(folder)
-    config = read_config(folder)
-    files, tensors = _weights(folder)
-    sampled = fingerprints.sampled(folder, files)
-    record = _true_record(folder, sampled)
-    return Checkpoint(
-        path=folder,
-        name=name or (record.name if record else folder.name),
-        config=config,
-        model_type=config["model_type"],
-        architectures=tuple(config.get("architectures") or ()),
-        weight_files=tuple(files),
-        weight_bytes=sum(tensor.end - tensor.begin for tensor in tensors),
-        parameters=sum(tensor.elements for tensor in tensors),
-        dtypes=tuple(sorted({tensor.dtype for tensor in tensors})),
-        layout=weight_layout(config, folder / CONFIG_FILE),
-        fingerprint=f"sha256:{record.model_sha256}" if record else f"sampled-sha256:{sampled}",
-        tokenizer_hash=fingerprints.tokenizer_hash(folder),
-        is_catalog=record is not None,
-        licence=record.licence if record else None,
-    )
+    place = absolute(path)
+    if place.suffix.lower() == ".gguf" and not place.is_dir():
+        return _inspect_gguf(place, name)
+    _require_folder(place)
+    if formats_in(place) == ("gguf",):
+        return _inspect_gguf(only_gguf_in(place), name)
+    return _inspect_folder(place, name, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
 
 
 def absolute(path: str | Path) -> Path:
@@ -111,18 +110,68 @@ def absolute(path: str | Path) -> Path:
     return Path(os.path.expanduser(path)).absolute()  # noqa: PTH111 (Path's own raises for an unknown ~user)
 
 
+def _inspect_folder(
+    folder: Path, name: str | None, *, allow_pickle: bool, trust_remote_code: bool
+) -> Checkpoint:
+    config = read_config(folder, trust_remote_code=trust_remote_code)
+    weights = find_weights(folder, allow_pickle=allow_pickle)
+    sampled = fingerprints.sampled(folder, weights.files)
+    record = _true_record(folder, sampled)
+    return Checkpoint(
+        path=folder,
+        name=name or (record.name if record else folder.name),
+        config=config,
+        model_type=config["model_type"],
+        architectures=tuple(config.get("architectures") or ()),
+        weight_files=weights.files,
+        weight_bytes=weights.size,
+        parameters=sum(tensor.elements for tensor in weights.tensors),
+        dtypes=tuple(sorted({tensor.dtype for tensor in weights.tensors})),
+        format=weights.format,
+        quantization=quantization_of(folder, config),
+        fingerprint=_fingerprint(record, sampled),
+        tokenizer_hash=fingerprints.tokenizer_hash(folder),
+        is_catalog=record is not None,
+        licence=record.licence if record else None,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+    )
+
+
+def _inspect_gguf(path: Path, name: str | None) -> Checkpoint:
+    model = read_gguf_model(path)
+    sampled = fingerprints.sampled_gguf(model.headers)
+    record = _true_record(model.first.path.parent, sampled)
+    return Checkpoint(
+        path=model.first.path,
+        name=name or (record.name if record else model.stem),
+        config=model.config,
+        model_type=model.first.architecture,
+        architectures=(),
+        weight_files=tuple(header.path for header in model.headers),
+        weight_bytes=model.weight_bytes,
+        parameters=model.parameters,
+        dtypes=model.dtypes,
+        format="gguf",
+        quantization=model.quantization,
+        fingerprint=_fingerprint(record, sampled),
+        tokenizer_hash=model.first.tokenizer_hash,
+        is_catalog=record is not None,
+        licence=record.licence if record else model.first.text("general.license"),
+    )
+
+
+def _fingerprint(record: Record | None, sampled: str) -> str:
+    return f"sha256:{record.model_sha256}" if record else f"sampled-sha256:{sampled}"
+
+
 def _require_folder(folder: Path) -> None:
-    if folder.suffix.lower() == ".gguf":
-        raise InvalidCheckpoint(
-            f"{folder} is a GGUF file; this release reads GGUF only for the models of its own catalog.",
-            hint="Use the same model as a folder with config.json and *.safetensors files.",
-        )
     if not folder.exists():
         raise ModelNotFound(f"There is no folder {folder}.")
     if not folder.is_dir():
         raise InvalidCheckpoint(
-            f"{folder} is a file, and a checkpoint is a folder.",
-            hint="Give the folder that holds config.json and the *.safetensors files.",
+            f"{folder} is a file, and a checkpoint is a folder or a .gguf file.",
+            hint=f"Give the folder that holds {CONFIG_FILE} and the *.safetensors files.",
         )
 
 
@@ -133,74 +182,3 @@ def _true_record(folder: Path, sampled: str) -> Record | None:
         return None
     entry = CATALOG.get(record.name)
     return record if entry is not None and record.matches(entry) else None
-
-
-# -- which files hold the weights ------------------------------------------------------------------
-
-
-def _weights(folder: Path) -> tuple[list[Path], list[Tensor]]:
-    """The weights files of `folder` and their tensors; one file goes before shards, as in transformers."""
-    if (folder / WEIGHTS_FILE).exists():
-        files = [folder / WEIGHTS_FILE]
-        tensors = read_header(files[0])
-    elif (folder / INDEX_FILE).exists():
-        files, tensors = _shards(folder)
-    else:
-        raise _no_weights(folder)
-    if not tensors:
-        raise InvalidCheckpoint(f"{files[0]} holds no weights.")
-    return files, tensors
-
-
-def _no_weights(folder: Path) -> InvalidCheckpoint:
-    pickles = sorted(path.name for pattern in PICKLES for path in folder.glob(pattern))
-    if pickles:
-        return InvalidCheckpoint(
-            f"{folder} has its weights only as a pickle file ({pickles[0]}), and pickle files can run code"
-            " when opened.",
-            hint="Convert it to safetensors, or use a version of the model that comes in safetensors.",
-        )
-    others = (
-        ", ".join(sorted(path.name for path in folder.glob("*.safetensors"))) or "no safetensors file at all"
-    )
-    return InvalidCheckpoint(
-        f"{folder} has neither {WEIGHTS_FILE} nor {INDEX_FILE}; it has {others}.",
-        hint="The weights are missing, or this is an adapter, which must be merged into its model first.",
-    )
-
-
-def _shards(folder: Path) -> tuple[list[Path], list[Tensor]]:
-    index = folder / INDEX_FILE
-    placed = read_json_object(index, limit=MAX_INDEX).get("weight_map")
-    if not isinstance(placed, dict) or not placed:
-        raise InvalidCheckpoint(f"{index} has no weight_map that says which file holds which tensor.")
-    files = [folder / name for name in _shard_names(index, placed.values())]
-    missing = [path.name for path in files if not path.exists()]
-    if missing:
-        raise InvalidCheckpoint(
-            f"{folder} lacks {len(missing)} of {len(files)} weights files: {', '.join(missing[:5])}.",
-            hint="The download was not finished; fetch or copy the missing files.",
-        )
-    found = {path.name: read_header(path) for path in files}
-    _check_placed(index, placed, found)
-    return files, [tensor for tensors in found.values() for tensor in tensors]
-
-
-def _shard_names(index: Path, names: Iterable[object]) -> list[str]:
-    """The distinct shard names, sorted; each must be a plain file name, so that none leaves the folder."""
-    distinct = set()
-    for name in names:
-        is_plain = isinstance(name, str) and name.endswith(".safetensors") and not set(name) & set("/\\:\0")
-        if not is_plain:
-            raise InvalidCheckpoint(
-                f"{index} names the weights file {shown(name)}, which is not a file name."
-            )
-        distinct.add(name)
-    return sorted(distinct)
-
-
-def _check_placed(index: Path, placed: dict[str, str], found: dict[str, list[Tensor]]) -> None:
-    there = {name: {tensor.name for tensor in tensors} for name, tensors in found.items()}
-    for tensor, name in placed.items():
-        if tensor not in there[name]:
-            raise InvalidCheckpoint(f"{index} says that {tensor!r} is in {name}, and it is not.")

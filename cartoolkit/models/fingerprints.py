@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["sampled", "tokenizer_hash"]
+    from cartoolkit.models.gguf_header import GgufHeader
+
+__all__ = ["sampled", "sampled_gguf", "tokenizer_hash"]
 
 SAMPLES = 64
 SAMPLE_BYTES = 4096
@@ -24,17 +26,29 @@ def sampled(folder: Path, weight_files: Iterable[Path]) -> str:
     """
     digest = hashlib.sha256((folder / "config.json").read_bytes())
     for path in sorted(weight_files):
-        _add_samples(digest, path)
+        _add_samples(digest, path, _safetensors_header(path) if path.suffix == ".safetensors" else 0)
     return digest.hexdigest()
 
 
-def _add_samples(digest: hashlib._Hash, path: Path) -> None:
+def sampled_gguf(headers: Iterable[GgufHeader]) -> str:
+    """As `sampled`, for the files of a GGUF model, whose settings lie in their own headers."""
+    digest = hashlib.sha256()
+    for header in headers:
+        _add_samples(digest, header.path, header.data_begin)
+    return digest.hexdigest()
+
+
+def _safetensors_header(path: Path) -> int:
+    """Bytes before the first tensor."""
+    with path.open("rb") as file:
+        return 8 + int.from_bytes(file.read(8), "little")
+
+
+def _add_samples(digest: hashlib._Hash, path: Path, header: int) -> None:
     size = path.stat().st_size
     digest.update(f"\0{path.name}\0{size}\0".encode())
     with path.open("rb") as file:
-        prefix = file.read(8)
-        header = int.from_bytes(prefix, "little")
-        digest.update(prefix + file.read(min(header, size)))
+        digest.update(file.read(min(header, size)))
         start, room = file.tell(), size - file.tell() - SAMPLE_BYTES
         for index in range(SAMPLES):
             file.seek(start + max(room, 0) * index // (SAMPLES - 1))

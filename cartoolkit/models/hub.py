@@ -3,42 +3,90 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from cartoolkit.errors import InvalidCheckpoint, MissingDependency, ModelNotFound, NetworkUnavailable
+from cartoolkit.errors import InvalidCheckpoint
 from cartoolkit.models import cache
 from cartoolkit.models.checkpoint import Checkpoint, inspect_checkpoint
 from cartoolkit.models.config import CONFIG_FILE, read_config
-from cartoolkit.models.download import redact
+from cartoolkit.models.gguf_checkpoint import PART
+from cartoolkit.models.hub_errors import hub_errors_explained, require_hub_library
+from cartoolkit.models.weights import INDEX_FILE, PICKLE_FILE, PICKLE_INDEX, WEIGHTS_FILE, first_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["from_hub", "is_hub_name"]
+    from cartoolkit.models.weights import Format
 
-NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
-# Weights as numbers, settings and tokenizer; never *.bin (pickle) or *.py (code).
-SAFE_FILES = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "vocab.txt", "merges.txt")
+__all__ = ["formats_on_hub", "from_hub", "is_hub_name"]
+
+NAME = re.compile(
+    r"(?P<repository>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)"
+    r"(?::(?P<tag>[\w.-]+)|/(?P<file>(?:[\w.-]+/)*[\w.-]+\.gguf))?",
+    re.ASCII | re.IGNORECASE,
+)
+# Settings and tokenizer, beside the weights; never *.bin (pickle) or *.py (code) unless they were allowed.
+SETTINGS = ("*.json", "*.jinja", "tokenizer.model", "vocab.txt", "merges.txt")
 ANSWER_SECONDS = 8.0
 NOT_NEEDED = ("*/*", "consolidated*.safetensors", "adapter_*")
 
 
+@dataclass(frozen=True, slots=True)
+class HubName:
+    """`owner/model`, and perhaps one GGUF file of it.
+
+    Attributes:
+        repository: `owner/model`.
+        tag: what the file's name must contain, such as `Q4_K_M`; None without.
+        file: the file's path in the repository; None without.
+    """
+
+    repository: str
+    tag: str | None = None
+    file: str | None = None
+
+    @classmethod
+    def parse(cls, name: str) -> Self | None:
+        """The parts of `name`; None if it has not this form."""
+        found = NAME.fullmatch(name)
+        if found is None or len(found["repository"]) > 96 or len(name) > 512:
+            return None
+        if found["file"] is None and found["repository"].lower().endswith(".gguf"):
+            return None  # two parts that end so are a path
+        return cls(found["repository"], found["tag"], found["file"])
+
+    @property
+    def names_gguf(self) -> bool:
+        """Whether one GGUF file is meant."""
+        return self.tag is not None or self.file is not None
+
+
 def is_hub_name(name: str) -> bool:
-    """Whether `name` has the form `owner/model`."""
-    return NAME.fullmatch(name) is not None and len(name) <= 96
+    """Whether `name` has the form `owner/model`, `owner/model:tag` or `owner/model/file.gguf`."""
+    return HubName.parse(name) is not None
 
 
-def from_hub(name: str, *, progress: bool = True) -> Checkpoint:
+def from_hub(
+    name: str,
+    formats: Sequence[Format] = ("safetensors",),
+    *,
+    progress: bool = True,
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+) -> Checkpoint:
     """The checkpoint `owner/model`: what the local hub cache has is used as it is, and costs no connection.
 
-    Otherwise `config.json` is downloaded and judged first, the free space is asked for, and only then
-    the weights come.
+    Otherwise the hub is asked for the list of files, `config.json` is downloaded and judged, the free space
+    is asked for, and only then the weights come.
 
     Args:
-        name: such as `HuggingFaceTB/SmolLM2-360M-Instruct`.
+        name: such as `HuggingFaceTB/SmolLM2-360M-Instruct`, or one GGUF file of a repository.
+        formats: what the caller can use, best first.
         progress: show the download's progress bars.
+        allow_pickle: pickle files may be downloaded where there is nothing else.
+        trust_remote_code: code may be downloaded with the checkpoint.
 
     Raises:
         ModelNotFound: the hub has no such model, or does not show it to this user.
@@ -47,60 +95,214 @@ def from_hub(name: str, *, progress: bool = True) -> Checkpoint:
         NotEnoughSpace: the disk is too small; asked before the weights are downloaded.
         MissingDependency: huggingface_hub is not installed.
     """
-    _require_hub_library()
-    return _from_local_cache(name) or _download(name, progress=progress)
+    require_hub_library()
+    wish = _Wish(_parsed(name), name, tuple(formats), allow_pickle, trust_remote_code)
+    return _from_local_cache(wish) or _download(wish, progress=progress)
 
 
-def _require_hub_library() -> None:
-    try:
-        import huggingface_hub  # noqa: F401 (only whether it can be imported)
-    except ImportError as exc:
-        raise MissingDependency(
-            "Models from the Hugging Face hub need the package huggingface_hub, which is not installed.",
-            hint="Install it with: pip install 'cartoolkit[torch]'",
-        ) from exc
+def formats_on_hub(name: str) -> tuple[Format, ...]:
+    """The formats that a repository has weights in: by the local copy, else by the hub's list of files.
+
+    Raises:
+        ModelNotFound, NetworkUnavailable, MissingDependency: as for `from_hub`.
+    """
+    require_hub_library()
+    parsed = _parsed(name)
+    if parsed.names_gguf:
+        return ("gguf",)
+    local = _local_snapshot(parsed.repository)
+    found = _formats(_names_below(local)) if local else ()
+    if found:
+        return found
+    with hub_errors_explained(name):
+        return _formats(_listed(parsed.repository))
 
 
-def _from_local_cache(name: str) -> Checkpoint | None:
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What is asked for: a name, and what may come."""
+
+    hub_name: HubName
+    typed: str
+    formats: tuple[Format, ...]
+    allow_pickle: bool
+    trust_remote_code: bool
+
+    def chosen(self, names: Sequence[str]) -> Format:
+        """The first of the formats in which the repository with these files has weights."""
+        there: tuple[Format, ...] = ("gguf",) if self.hub_name.names_gguf else _formats(names)
+        if (found := first_of(self.formats, there)) is not None:
+            return found
+        if "gguf" in there and not set(there) & {"safetensors", "pickle"}:
+            raise InvalidCheckpoint(
+                f"The hub's {self.typed} comes as GGUF only, and {' or '.join(self.formats)} is asked for.",
+                hint="Use the gguf engine for it (pip install 'cartoolkit[gguf]'), or the repository with the"
+                " original safetensors.",
+            )
+        return "safetensors"  # what is wrong with it is told where the folder is inspected
+
+    def inspect(self, place: Path) -> Checkpoint:
+        """Look at what was downloaded."""
+        return inspect_checkpoint(
+            place,
+            name=self.typed,
+            allow_pickle=self.allow_pickle,
+            trust_remote_code=self.trust_remote_code,
+        )
+
+    def patterns(self, format: Format) -> list[str]:  # noqa: A002
+        """The files of a checkpoint in Hugging Face's layout that may come."""
+        weights = "pytorch_model*.bin" if format == "pickle" else "*.safetensors"
+        return [weights, *SETTINGS, *(["*.py"] if self.trust_remote_code else [])]
+
+
+def _parsed(name: str) -> HubName:
+    parsed = HubName.parse(name)
+    assert parsed is not None, "the caller asked is_hub_name"
+    return parsed
+
+
+def _formats(names: Iterable[str]) -> tuple[Format, ...]:
+    names = set(names)
+    found: list[Format] = []
+    if names & {WEIGHTS_FILE, INDEX_FILE}:
+        found.append("safetensors")
+    if any(name.lower().endswith(".gguf") for name in names):
+        found.append("gguf")
+    if names & {PICKLE_FILE, PICKLE_INDEX}:
+        found.append("pickle")
+    return tuple(found)
+
+
+def _listed(repository: str) -> list[str]:
+    """The paths of a repository's files; the one question that the library asks only once."""
+    from huggingface_hub import HfApi
+
+    siblings = HfApi().model_info(repository, timeout=ANSWER_SECONDS).siblings or []
+    return [sibling.rfilename for sibling in siblings]
+
+
+# -- the local copy --------------------------------------------------------------------------------
+
+
+def _from_local_cache(wish: _Wish) -> Checkpoint | None:
     """What an earlier download left; None if that is nothing, or not the whole checkpoint."""
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    try:
-        folder = _snapshot(name, local_files_only=True)
-    except LocalEntryNotFoundError:
+    folder = _local_snapshot(wish.hub_name.repository)
+    if folder is None:
         return None
-    if not (folder / CONFIG_FILE).exists():
+    names = _names_below(folder)
+    there = ("gguf",) if wish.hub_name.names_gguf else _formats(names)
+    chosen = first_of(wish.formats, there)
+    if chosen == "gguf":
+        return _local_gguf(wish, folder, names)
+    if wish.hub_name.names_gguf or not (folder / CONFIG_FILE).exists():
         return None
-    read_config(folder)  # a config that is refused today is not worth a download
+    read_config(folder, trust_remote_code=wish.trust_remote_code)  # refused today: not worth a download
+    if chosen is None or _local_snapshot(wish.hub_name.repository, wish.patterns(chosen)) is None:
+        return None
     try:
-        return inspect_checkpoint(folder, name=name)
+        return wish.inspect(folder)
     except InvalidCheckpoint:
         return None
 
 
-def _download(name: str, *, progress: bool) -> Checkpoint:
-    from huggingface_hub import HfApi, constants, hf_hub_download
-
-    with _hub_errors_explained(name):
-        # The one question that the library asks only once: file requests are repeated for 23 s.
-        HfApi().model_info(name, timeout=ANSWER_SECONDS)
-        read_config(Path(hf_hub_download(name, CONFIG_FILE)).parent)
-        wanted = _snapshot(name, dry_run=True, tqdm_class=_silent_bar())
-        space = sum(file.file_size or 0 for file in wanted if file.will_download)
-        target = Path(constants.HF_HUB_CACHE)
-        cache.require_space(space, target)
-        with cache.disk_errors_explained(target):
-            folder = _snapshot(name, **({} if progress else {"tqdm_class": _silent_bar()}))
-    return inspect_checkpoint(folder, name=name)
+def _local_gguf(wish: _Wish, folder: Path, names: list[str]) -> Checkpoint | None:
+    try:
+        return wish.inspect(folder / _gguf_files(wish, names)[0])
+    except InvalidCheckpoint:
+        return None  # several, or a part is missing: the hub's own list decides
 
 
-def _snapshot(name: str, **options: Any) -> Any:  # noqa: ANN401 (a folder, or a list with dry_run)
+def _local_snapshot(repository: str, patterns: Sequence[str] = ()) -> Path | None:
+    """The folder of an earlier download, if every file is there that `patterns` name."""
     from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
-    result = snapshot_download(
-        name, allow_patterns=list(SAFE_FILES), ignore_patterns=list(NOT_NEEDED), **options
+    options: dict[str, Any] = {"allow_patterns": list(patterns), "ignore_patterns": list(NOT_NEEDED)}
+    try:
+        return Path(snapshot_download(repository, local_files_only=True, **options))
+    except LocalEntryNotFoundError:
+        return None
+
+
+def _names_below(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+# -- the download ----------------------------------------------------------------------------------
+
+
+def _download(wish: _Wish, *, progress: bool) -> Checkpoint:
+    repository = wish.hub_name.repository
+    with hub_errors_explained(wish.typed):
+        names = _listed(repository)
+        chosen = wish.chosen(names)
+        if chosen == "gguf":
+            files = _gguf_files(wish, names)
+            folder = _fetched(repository, [_literal(file) for file in files], (), progress=progress)
+            return wish.inspect(folder / files[0])
+        _judge_config(wish)
+        folder = _fetched(repository, wish.patterns(chosen), NOT_NEEDED, progress=progress)
+    return wish.inspect(folder)
+
+
+def _judge_config(wish: _Wish) -> None:
+    from huggingface_hub import hf_hub_download
+
+    path = hf_hub_download(wish.hub_name.repository, CONFIG_FILE)
+    read_config(Path(path).parent, trust_remote_code=wish.trust_remote_code)
+
+
+def _fetched(repository: str, wanted: Sequence[str], unwanted: Sequence[str], *, progress: bool) -> Path:
+    """Download files into the hub's cache, after a look at the disk; the snapshot's folder."""
+    from huggingface_hub import constants, snapshot_download
+
+    patterns: dict[str, Any] = {"allow_patterns": list(wanted), "ignore_patterns": list(unwanted)}
+    silent: dict[str, Any] = {"tqdm_class": _silent_bar()}
+    files = snapshot_download(repository, dry_run=True, **patterns, **silent)
+    target = Path(constants.HF_HUB_CACHE)
+    cache.require_space(sum(file.file_size or 0 for file in files if file.will_download), target)
+    with cache.disk_errors_explained(target):
+        return Path(snapshot_download(repository, **patterns, **({} if progress else silent)))
+
+
+def _gguf_files(wish: _Wish, names: Iterable[str]) -> list[str]:
+    """The file that is meant, or the parts of the split model that is meant.
+
+    Raises:
+        InvalidCheckpoint: none fits, or several do; the message lists them.
+    """
+    there = sorted(name for name in names if name.lower().endswith(".gguf"))
+    fitting = [name for name in there if _fits(wish.hub_name, name)]
+    models = list(dict.fromkeys(map(_model_key, fitting)))
+    if len(models) == 1:
+        return fitting
+    listed = ", ".join(fitting[:8] or there[:8]) or "none at all"
+    raise InvalidCheckpoint(
+        f"The hub's {wish.typed} fits {len(models)} GGUF models, and must fit one; there are: {listed}.",
+        hint=f"Name one by its file or its type: {wish.hub_name.repository}:Q4_K_M, for instance.",
     )
-    return Path(result) if isinstance(result, str) else result
+
+
+def _fits(hub_name: HubName, path: str) -> bool:
+    if hub_name.file is not None:
+        return _model_key(path) == _model_key(hub_name.file)
+    if hub_name.tag is not None:
+        tag = re.escape(hub_name.tag)
+        stem = _model_key(path.rsplit("/", 1)[-1])
+        return re.search(rf"(?<![A-Za-z0-9]){tag}(?![A-Za-z0-9_])", stem, re.IGNORECASE) is not None
+    return "mmproj" not in path.lower()  # the picture half of a model that also reads pictures
+
+
+def _model_key(path: str) -> str:
+    """One name for all parts of a split model."""
+    part = PART.fullmatch(path)
+    return part["stem"] if part else path[: -len(".gguf")]
+
+
+def _literal(path: str) -> str:
+    """`path` as a pattern that matches itself alone."""
+    return re.sub(r"([*?\[])", r"[\1]", path)
 
 
 def _silent_bar() -> type:
@@ -111,64 +313,3 @@ def _silent_bar() -> type:
             super().__init__(*args, **(settings | {"disable": True}))
 
     return Silent
-
-
-@contextmanager
-def _hub_errors_explained(name: str) -> Iterator[None]:
-    """Translate what huggingface_hub raises, most specific first."""
-    from huggingface_hub import errors
-
-    try:
-        yield
-    except errors.GatedRepoError as exc:
-        raise ModelNotFound(
-            f"{name} exists on the hub, and may only be downloaded after its terms were accepted.",
-            hint="Accept them on the model's page, then log in with `hf auth login`.",
-        ) from exc
-    except errors.RepositoryNotFoundError as exc:
-        raise ModelNotFound(
-            f"The hub has no model {name!r}, or does not show it without a login.",
-            hint="Check the spelling; for a private model, log in with `hf auth login`.",
-        ) from exc
-    except errors.RemoteEntryNotFoundError as exc:
-        raise InvalidCheckpoint(
-            f"The hub's {name} has no config.json, so it is not a model to load."
-        ) from exc
-    except (errors.LocalEntryNotFoundError, errors.HfHubHTTPError, errors.DryRunError) as exc:
-        raise _unreachable(name, exc) from exc
-    except Exception as exc:
-        if not _is_transport_error(exc):
-            raise
-        raise _unreachable(name, exc) from exc
-
-
-def _is_transport_error(exc: Exception) -> bool:
-    # The hub library's HTTP client has changed twice; its own name for itself has not mattered here.
-    return isinstance(exc, ConnectionError | TimeoutError) or type(exc).__module__.split(".")[0] in {
-        "httpx",
-        "httpx2",
-        "httpcore",
-        "requests",
-    }
-
-
-def _unreachable(name: str, exc: Exception) -> NetworkUnavailable:
-    from huggingface_hub import constants
-
-    if constants.HF_HUB_OFFLINE:
-        return NetworkUnavailable(
-            f"{name} is not wholly in the local hub cache, and HF_HUB_OFFLINE forbids to download it.",
-            hint="Unset HF_HUB_OFFLINE and start Python again, or use a model that is there.",
-        )
-    return NetworkUnavailable(
-        f"{name} is not in the local hub cache, and the Hugging Face hub cannot be reached ({_reason(exc)}).",
-        hint="Check the connection, or use the default model, which needs no hub.",
-    )
-
-
-def _reason(exc: BaseException) -> str:
-    """The innermost cause in one line: the connection's own words, not the library's advice."""
-    while exc.__cause__ is not None:
-        exc = exc.__cause__
-    lines = str(exc).strip().splitlines()
-    return redact(lines[0]) if lines else type(exc).__name__

@@ -1,4 +1,4 @@
-"""`cartoolkit.json`: what a converted catalog model was made from, kept beside its weights."""
+"""`cartoolkit.json`: what a catalog model in the cache was made from, kept beside its weights."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Record:
         source_package: the distribution that the checkpoint came in.
         source_version: its version.
         source_sha256: hex digest of the checkpoint as it was downloaded.
-        model_sha256: hex digest of `model.safetensors`.
+        model_sha256: hex digest of `model.safetensors`, or of the GGUF file.
         sampled_sha256: fingerprint by samples of the folder as it was written, to notice later changes.
-        converted_with: the libraries that wrote it, name to version.
+        converted_with: the libraries that wrote it, name to version; none for a GGUF file.
         files: every other file of the folder, name to bytes.
     """
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from cartoolkit.errors import InvalidCheckpoint, ModelNotFound
-from cartoolkit.models import fetch, inspect_checkpoint
+from cartoolkit.models import QuantScheme, fetch, inspect_checkpoint
 from cartoolkit.models.config import read_config
 
 INDEX = "model.safetensors.index.json"
@@ -52,7 +52,7 @@ def test_a_folder_is_described(checkpoint_folder):
     assert found.parameters == 32 + 4
     assert found.weight_bytes == 32 * 4 + 4 * 2
     assert found.dtypes == ("F16", "F32")
-    assert found.layout == "plain"
+    assert (found.format, found.quantization) == ("safetensors", None)
     assert not found.is_catalog
     assert found.licence is None
     assert found.context_length is None
@@ -173,6 +173,10 @@ def test_a_config_without_model_type_is_refused(checkpoint_folder):
         ("eos_token_id", "2"),
         ("eos_token_id", [2, None]),
         ("tie_word_embeddings", "yes"),
+        ("n_positions", "1024"),
+        ("quantization", 4),
+        ("quantization_config", "awq"),
+        ("text_config", [1]),
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused_with_its_name_and_value(checkpoint_folder, key, value):
@@ -218,19 +222,25 @@ def test_code_that_comes_with_the_checkpoint_is_refused(checkpoint_folder, file)
 
 
 @pytest.mark.parametrize("method", ["awq", "gptq", "bitsandbytes", "fp8", "compressed-tensors"])
-def test_packed_weights_are_refused_by_their_method(checkpoint_folder, method):
-    said = refusal(
-        rewrite(checkpoint_folder, quantization_config={"quant_method": method, "bits": 4, "group_size": 64})
-    )
-    assert repr(method) in said
-    assert "garbage" in said
+def test_packed_weights_are_named_by_their_method(checkpoint_folder, method):
+    block = {"quant_method": method, "bits": 4, "group_size": 64}
+    found = inspect_checkpoint(rewrite(checkpoint_folder, quantization_config=block)).quantization
+    assert (found.name, found.method, found.scheme) == (method, method, QuantScheme.UNKNOWN)
+    assert (found.bits, found.group_size) == (4, 64)
 
 
 def test_mlx_packing_is_told_apart(checkpoint_folder):
     packed = {"group_size": 64, "bits": 4}
-    assert inspect_checkpoint(rewrite(checkpoint_folder, quantization=packed)).layout == "mlx"
-    both = rewrite(checkpoint_folder, quantization=packed, quantization_config=packed)
-    assert inspect_checkpoint(both).layout == "mlx"
+    for config in ({"quantization": packed}, {"quantization": packed, "quantization_config": packed}):
+        found = inspect_checkpoint(rewrite(checkpoint_folder, **config)).quantization
+        assert (found.scheme, found.mode, found.method) == (QuantScheme.AFFINE_GROUP_INT, "affine", None)
+
+
+def test_a_packing_that_is_only_told_beside_the_config_is_found(checkpoint_folder):
+    # NVIDIA's ModelOpt writes hf_quant_config.json and leaves config.json as it was.
+    beside = {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4", "group_size": 16}}
+    (checkpoint_folder / "hf_quant_config.json").write_text(json.dumps(beside))
+    assert inspect_checkpoint(checkpoint_folder).quantization.method == "modelopt"
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "consolidated.00.pth", "model.pt"])
@@ -261,12 +271,6 @@ def test_weights_that_are_empty_are_refused(checkpoint_folder):
 def test_a_cut_off_weights_file_is_refused(checkpoint_folder):
     os.truncate(checkpoint_folder / "model.safetensors", 300)
     assert "model.safetensors is cut off" in refusal(checkpoint_folder)
-
-
-@pytest.mark.parametrize("name", ["model.gguf", "Model.Q4_K_M.GGUF"])
-def test_gguf_files_are_refused_with_the_reason(checkpoint_folder, name):
-    (checkpoint_folder / name).write_bytes(b"GGUF")
-    assert "GGUF only for the models of its own catalog" in refusal(checkpoint_folder / name)
 
 
 def test_a_file_in_place_of_a_folder_is_refused(checkpoint_folder):

@@ -13,7 +13,7 @@ import pytest
 import tiny_model
 from local_servers import hub_handler, serving
 
-from cartoolkit.errors import InvalidCheckpoint, InvalidRequest, ModelNotFound
+from cartoolkit.errors import InvalidRequest, ModelNotFound
 from cartoolkit.models import resolve
 
 RESOLVE = """
@@ -75,9 +75,9 @@ def test_what_looks_like_a_path_and_is_not_there_is_told_as_a_path(typed):
     assert "hub" in caught.value.hint
 
 
-def test_a_gguf_file_is_told_even_if_it_is_not_there():
-    with pytest.raises(InvalidCheckpoint, match="GGUF only"):
-        resolve("models/some.Q4_K_M.gguf")
+def test_a_gguf_file_that_is_not_there_is_told_as_a_file():
+    with pytest.raises(ModelNotFound, match=r"There is no f\w+ /.*some\.Q4_K_M\.gguf"):
+        resolve("models/some.Q4_K_M.gguf", formats=("gguf",))
 
 
 @pytest.mark.parametrize(

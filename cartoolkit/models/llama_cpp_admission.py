@@ -1,0 +1,101 @@
+"""What the installed llama.cpp says of an architecture.
+
+It keeps its architectures in C++ and has no function that lists them. It does say, in its log, that it does
+not know one: so it is given a file that holds nothing but an architecture's name, and its answer is compared
+with its answer to a name that no architecture has. No word of the message is taken for granted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import tempfile
+import threading
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+__all__ = ["why_not"]
+
+NONSENSE = "no-architecture-has-this-name"
+_ASKING = threading.Lock()  # the log callback belongs to the whole library
+
+
+def why_not(model_type: str) -> tuple[str, str] | None:
+    """Why llama.cpp cannot load such a model, and what to do; None if it can.
+
+    Hugging Face writes `qwen3_moe` where llama.cpp writes `qwen3moe`: both are accepted.
+    """
+    if any(_knows(spelling) for spelling in _spellings(model_type)):
+        return None
+    return (
+        f"the llama.cpp in llama-cpp-python {_version()} does not know the architecture {model_type!r}.",
+        "A newer llama-cpp-python may know it; otherwise use engine='torch' with the safetensors version.",
+    )
+
+
+def _spellings(model_type: str) -> list[str]:
+    word = model_type.lower()
+    core = word.removesuffix("_text")
+    forms = (
+        word,
+        core,
+        core.replace("_", "-"),
+        core.replace("-", "_"),
+        core.replace("_", "").replace("-", ""),
+    )
+    return [form for form in dict.fromkeys(forms) if form and len(form) <= 80 and form.isprintable()]
+
+
+@cache
+def _knows(architecture: str) -> bool:
+    return _answer(architecture) != _answer(NONSENSE).replace(NONSENSE, architecture)
+
+
+def _answer(architecture: str) -> str:
+    """Everything llama.cpp logs about a model of that architecture that has nothing else."""
+    with _ASKING, tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.gguf"
+        path.write_bytes(_bare_gguf(architecture))
+        return _log_of_loading(path).replace(str(path), "")
+
+
+def _log_of_loading(path: Path) -> str:
+    import llama_cpp
+
+    said: list[str] = []
+    callback = llama_cpp.llama_log_callback(
+        lambda _level, text, _data: said.append(text.decode("utf-8", "replace"))
+    )
+    before, data = llama_cpp.llama_log_callback(), ctypes.c_void_p()
+    llama_cpp.llama_backend_init()
+    llama_cpp.llama_log_get(cast("Any", ctypes.byref(before)), cast("Any", ctypes.byref(data)))
+    settings = llama_cpp.llama_model_default_params()
+    settings.vocab_only = True
+    settings.n_gpu_layers = 0
+    llama_cpp.llama_log_set(callback, ctypes.c_void_p(0))
+    try:
+        model = llama_cpp.llama_model_load_from_file(str(path).encode(), settings)
+        if model:
+            llama_cpp.llama_model_free(model)
+    finally:
+        llama_cpp.llama_log_set(before, data)
+    return "".join(said)
+
+
+def _bare_gguf(architecture: str) -> bytes:
+    """A GGUF file of version 3 with no tensors and one key, `general.architecture`."""
+    key, value = b"general.architecture", architecture.encode()
+    return (
+        struct.pack("<4sIQQ", b"GGUF", 3, 0, 1)
+        + struct.pack("<Q", len(key))
+        + key
+        + struct.pack("<IQ", 8, len(value))
+        + value
+    )
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("llama-cpp-python")
