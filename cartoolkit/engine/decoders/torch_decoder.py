@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from cartoolkit.engine.decoders.hf_tokenizer import HFTokenizer
 from cartoolkit.engine.decoders.torch_cache import TorchCache
 from cartoolkit.errors import EngineClosed, EngineError, InvalidCheckpoint, MissingDependency
+from cartoolkit.models import admit
 from cartoolkit.trace import ModelInfo
 
 if TYPE_CHECKING:
@@ -68,12 +69,8 @@ class TorchDecoder:
             InvalidCheckpoint: transformers does not know the architecture or cannot read the files.
             EngineError: the weights do not fit into memory.
         """
-        if checkpoint.layout != "plain":
-            raise InvalidCheckpoint(
-                f"{checkpoint.name} holds weights packed for {checkpoint.layout}; torch cannot read them.",
-                hint="Use the unpacked checkpoint of the same model.",
-            )
         require_torch()
+        admit(checkpoint, "torch")
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         try:

@@ -21,7 +21,7 @@ from transformers import (
 from cartoolkit.engine import Engine, load
 from cartoolkit.engine.decoders.torch_decoder import TorchDecoder
 from cartoolkit.errors import EngineClosed, EngineError, ForwardFailed, InvalidCheckpoint
-from cartoolkit.models import inspect_checkpoint
+from cartoolkit.models import Quantization, inspect_checkpoint
 
 SMALL = {
     "vocab_size": 64,
@@ -256,8 +256,10 @@ def test_a_model_that_is_loaded_is_used_again_and_a_closed_one_is_not(tmp_path, 
 
 
 def test_weights_packed_for_another_engine_are_refused(tmp_path):
-    packed = dataclasses.replace(tiny_checkpoint(tmp_path), layout="mlx")
-    with pytest.raises(InvalidCheckpoint, match="packed for mlx; torch cannot read them"):
+    packed = dataclasses.replace(
+        tiny_checkpoint(tmp_path), quantization=Quantization.from_mlx_config(4, 64, "affine")
+    )
+    with pytest.raises(InvalidCheckpoint, match="packed for MLX .*; torch would read them as garbage"):
         TorchDecoder.load(packed, device=torch.device("cpu"), dtype=torch.float32)
 
 
