@@ -70,9 +70,9 @@ def engine_serves(
     status = engine_status(engine, try_import=False)
     if status.why_not:
         return Verdict(serves=False, reason=status.why_not, hint=status.hint)
-    refusal = _wrong_format(engine, format) or _wrong_layout(quantization, engine, format)
-    if refusal:
-        return refusal
+    for refusal in (_wrong_format(engine, format), _wrong_layout(quantization, engine, format)):
+        if refusal is not None:  # a refusal is false itself
+            return refusal
     status = engine_status(engine)
     if not status.usable:
         return Verdict(serves=False, reason=status.why_not, hint=status.hint)
@@ -131,7 +131,7 @@ def _wrong_layout(
     if engine == "gguf":
         return None if quantization.is_ggml else _refused(quantization, "llama.cpp", _elsewhere(quantization))
     if quantization.is_ggml:
-        return _refused(quantization, engine, SERVED_BY["gguf"])
+        return _refused(quantization, f"the {engine} engine", SERVED_BY["gguf"])
     if engine == "mlx" and quantization.scheme is QuantScheme.UNKNOWN:
         return _refused(
             quantization, "MLX", "Use the unquantized version of the model, or one packed by MLX."
@@ -156,7 +156,7 @@ def _refused(quantization: Quantization, library: str, hint: str) -> Verdict:
 
 
 def _elsewhere(quantization: Quantization) -> str:
-    engine = "mlx" if quantization.mode else "torch"
+    engine = "torch" if quantization.method else "mlx"
     return f"Use it with engine='{engine}', or take a GGUF file of the same model."
 
 

@@ -346,7 +346,7 @@ def _placed(reader: _Reader, entries: list[_Entry], data_begin: int, alignment: 
     if len({entry[0] for entry in entries}) < len(entries):
         raise reader.refused("has two tensors of one name")
     begins = [data_begin + entry[3] for entry in entries]
-    ends = [*begins[1:], reader.size]
+    ends = [*begins, reader.size][1:]
     tensors = []
     for (name, shape, kind, offset), begin, room_end in zip(entries, begins, ends, strict=True):
         if offset % alignment:

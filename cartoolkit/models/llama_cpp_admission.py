@@ -15,8 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+from cartoolkit.models.headers import shown
+
 __all__ = ["why_not"]
 
+NEWER = "A newer one may know it; and a GGUF file names it in its own way ('mistral' is 'llama' there)."
 NONSENSE = "no-architecture-has-this-name"
 _ASKING = threading.Lock()  # the log callback belongs to the whole library
 
@@ -29,8 +32,8 @@ def why_not(model_type: str) -> tuple[str, str] | None:
     if any(_knows(spelling) for spelling in _spellings(model_type)):
         return None
     return (
-        f"the llama.cpp in llama-cpp-python {_version()} does not know the architecture {model_type!r}.",
-        "A newer llama-cpp-python may know it; otherwise use engine='torch' with the safetensors version.",
+        f"the llama.cpp in llama-cpp-python {_version()} does not know the architecture {shown(model_type)}.",
+        f"{NEWER} Otherwise use engine='torch' with the safetensors version of the model.",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from cartoolkit.models.headers import shown
 from cartoolkit.models.quantization import QuantScheme
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def why_not(model_type: str, quantization: Quantization | None) -> tuple[str, st
     """
     if not _has_model(model_type):
         return (
-            f"mlx-lm {_version()} has no model of the type {model_type!r}.",
+            f"mlx-lm {_version()} has no model of the type {shown(model_type)}.",
             "A newer mlx-lm may have it; otherwise use engine='torch'.",
         )
     return _no_kernel(quantization)
@@ -50,9 +51,10 @@ def _no_kernel(quantization: Quantization | None) -> tuple[str, str] | None:
         return None
     if quantization.bits is None or quantization.group_size is None:
         return None
+    row = mx.zeros((1, 8 * min(quantization.group_size, 4096)))  # lazy: nothing is computed
     try:
-        mx.quantize(mx.zeros((1, 512)), group_size=quantization.group_size, bits=quantization.bits)
-    except ValueError as error:
+        mx.quantize(row, group_size=quantization.group_size, bits=quantization.bits)
+    except (ValueError, TypeError) as error:
         said = (str(error).strip().splitlines() or ["ValueError"])[0]
         return (
             f"MLX has no kernel for {quantization} in groups of {quantization.group_size} ({said}).",

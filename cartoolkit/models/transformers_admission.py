@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cartoolkit.models.headers import shown
+
 if TYPE_CHECKING:
     from cartoolkit.models.quantization import Quantization
 
@@ -20,7 +22,7 @@ def why_not(
     """
     if not remote_code and not _is_causal_lm(model_type):
         return (
-            f"transformers {_version()} knows no causal language model of the type {model_type!r}.",
+            f"transformers {_version()} knows no causal language model of the type {shown(model_type)}.",
             "A newer transformers may know it; otherwise look for a GGUF file and engine='gguf'.",
         )
     if quantization is None or quantization.method is None:
