@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cartoolkit.engine.events import Ending
-from cartoolkit.engine.inspection import inspect_row
+from cartoolkit.engine.inspection import Scratch, inspect_row
 from cartoolkit.engine.sampler import Sampler
 from cartoolkit.engine.stops import StopGate
 from cartoolkit.trace import Candidates, Step, TextStream, token_label
@@ -36,6 +36,8 @@ class Writer:
         self._stream = TextStream()
         self._gate = StopGate(params.stop)
         self._index = 0
+        self._labels: dict[int, str] = {}
+        self._scratch = Scratch(decoder.info.vocab_size)
 
     @property
     def last_id(self) -> int:
@@ -108,9 +110,17 @@ class Writer:
             **(self._numbers(token_id, logits, processed, pending) if self._params.inspect else {}),
         )
 
+    def _label(self, token_id: int, pending: bytes) -> str:
+        """How a candidate would read here; the same all over the text but inside a character."""
+        if pending:
+            return token_label(self._decoder.token_bytes(token_id), pending)
+        if token_id not in self._labels:
+            self._labels[token_id] = token_label(self._decoder.token_bytes(token_id))
+        return self._labels[token_id]
+
     def _numbers(self, token_id: int, logits: np.ndarray, processed: Processed, pending: bytes) -> dict:
         """What inspection adds to a step."""
-        row = inspect_row(logits, self._params.candidates)
+        row = inspect_row(logits, self._params.candidates, self._scratch)
         ids = row.top[: self._params.candidates]
         place = np.flatnonzero(ids == token_id)
         if not len(place):
@@ -119,7 +129,7 @@ class Writer:
         chosen = int(place[0])
         candidates = Candidates(
             ids.astype(np.int32),
-            tuple(token_label(self._decoder.token_bytes(int(i)), pending) for i in ids),
+            tuple(self._label(i, pending) for i in ids.tolist()),
             logprobs.astype(np.float32),
             drawn.astype(np.float32),
             processed.removed_by(ids),
