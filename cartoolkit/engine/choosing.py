@@ -1,0 +1,197 @@
+"""Which engine to use: the fastest one here that serves the model and the wishes, and why not the others."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, get_args
+
+from cartoolkit.errors import CartoolkitError, InvalidRequest, MissingDependency
+from cartoolkit.models import available_formats, checkpoint_served, engine_status, resolve
+from cartoolkit.models.engines import ENGINES, EngineName
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cartoolkit.models import Checkpoint
+    from cartoolkit.models.weights import Format
+
+__all__ = ["Choice", "Wishes", "choose_engine", "machine_kind", "named_engine"]
+
+READS: dict[EngineName, tuple[Format, ...]] = {
+    "torch": ("safetensors",),
+    "mlx": ("safetensors",),
+    "gguf": ("gguf",),
+}
+# Fastest first, from benchmarks/engines.py for a processor and from what the libraries are made for elsewhere.
+_ORDER: dict[str, tuple[EngineName, ...]] = {
+    "CUDA": ("torch", "gguf", "mlx"),
+    "Apple GPU": ("mlx", "gguf", "torch"),
+    "CPU": ("gguf", "torch", "mlx"),
+}
+_ALIASES = {
+    "llama.cpp": "gguf",
+    "llama_cpp": "gguf",
+    "llama-cpp": "gguf",
+    "mlx-lm": "mlx",
+    "pytorch": "torch",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the caller of `load` asked for; None leaves it to the engine."""
+
+    device: str | None = None
+    dtype: str | None = None
+    quantize: str | None = None
+    context_length: int | None = None
+    allow_pickle: bool = False
+    trust_remote_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An engine and the checkpoint it will load.
+
+    Attributes:
+        why: a few words for the line that `load` prints.
+        passed_over: for each other engine, a few words on why it was not taken.
+    """
+
+    engine: EngineName
+    checkpoint: Checkpoint
+    why: str
+    passed_over: dict[EngineName, str] = field(default_factory=dict)
+
+
+def named_engine(name: object) -> EngineName | None:
+    """The engine that is meant; None for ``auto``.
+
+    Raises:
+        InvalidRequest: there is none of this name.
+    """
+    if name is None or name == "auto":
+        return None
+    meant = _ALIASES.get(name.lower(), name.lower()) if isinstance(name, str) else name
+    for known in get_args(EngineName):
+        if meant == known:
+            return known
+    raise InvalidRequest(f"engine must be 'auto', {', '.join(map(repr, ENGINES))}; got {name!r}.")
+
+
+def choose_engine(
+    model: str | Path | None, engine: EngineName | None, wishes: Wishes, *, progress: bool
+) -> Choice:
+    """Find the checkpoint, and the engine for it.
+
+    Raises:
+        ModelError, NetworkUnavailable: as for `resolve`.
+        MissingDependency: no engine that could serve it is installed.
+        InvalidCheckpoint: no engine that is installed can serve it.
+    """
+    if engine is not None:
+        return Choice(engine, _resolved(model, engine, wishes, progress=progress), "asked for")
+    return _best(model, wishes, progress=progress)
+
+
+def _resolved(model: str | Path | None, engine: EngineName, wishes: Wishes, *, progress: bool) -> Checkpoint:
+    return resolve(
+        model,
+        formats=READS[engine],
+        progress=progress,
+        allow_pickle=wishes.allow_pickle and engine == "torch",
+        trust_remote_code=wishes.trust_remote_code,
+    )
+
+
+def _best(model: str | Path | None, wishes: Wishes, *, progress: bool) -> Choice:
+    kind = machine_kind()
+    formats = available_formats(model)
+    passed_over: dict[EngineName, str] = {}
+    hints: list[str] = []
+    for engine in _ORDER[kind]:
+        why_not, hint = _outside_reason(engine, wishes, formats, try_import=True)
+        checkpoint = None
+        if not why_not:
+            checkpoint = _resolved(model, engine, wishes, progress=progress)
+            verdict = checkpoint_served(checkpoint, engine)
+            why_not, hint = verdict.reason, verdict.hint
+        if checkpoint is not None and not why_not:
+            for other in _ORDER[kind][_ORDER[kind].index(engine) + 1 :]:
+                reason, _ = _outside_reason(other, wishes, formats, try_import=False)
+                passed_over[other] = reason or "slower here"
+            return Choice(engine, checkpoint, _why(kind, wishes), passed_over)
+        passed_over[engine] = why_not
+        hints.extend([hint] if hint else [])
+    raise _nothing_serves(model, passed_over, hints)
+
+
+def _why(kind: str, wishes: Wishes) -> str:
+    asked = [name for name in ("device", "dtype", "quantize") if getattr(wishes, name) is not None]
+    return (
+        f"fits {', '.join(asked)}" if asked else f"fastest on {'a' if kind != 'Apple GPU' else 'an'} {kind}"
+    )
+
+
+def _outside_reason(
+    engine: EngineName, wishes: Wishes, formats: tuple[Format, ...], *, try_import: bool
+) -> tuple[str, str | None]:
+    """Why not, as far as that shows without the files, and what to do; empty if nothing is against it."""
+    if reason := _against_wishes(engine, wishes):
+        return reason, None
+    status = engine_status(engine, try_import=False)
+    if not status.usable:
+        return "not installed", status.hint
+    readable = {*READS[engine], *(("pickle",) if wishes.allow_pickle and engine == "torch" else ())}
+    if not readable & set(formats):
+        return f"reads no {' or '.join(formats)} files", None
+    if try_import:
+        status = engine_status(engine)
+    return status.why_not, status.hint
+
+
+def _against_wishes(engine: EngineName, wishes: Wishes) -> str:
+    """What the caller asked for and this engine does not have."""
+    if engine == "gguf" and wishes.dtype:
+        return "keeps the file's own precision"
+    if engine == "gguf" and wishes.quantize:
+        return "takes weights as the file has them"
+    if engine != "gguf" and wishes.context_length:
+        return "needs no context_length"
+    if engine == "torch" and wishes.quantize not in (None, "int8"):
+        return f"does not quantize to {wishes.quantize}"
+    family = (wishes.device or "").split(":")[0]
+    if family in (("gpu",) if engine == "torch" else ("cuda", "mps")):
+        return f"has no device {wishes.device}"
+    return ""
+
+
+def _nothing_serves(
+    model: str | Path | None, reasons: dict[EngineName, str], hints: list[str]
+) -> CartoolkitError:
+    said = "; ".join(f"{engine}: {reason}" for engine, reason in reasons.items())
+    message = f"no engine here can load {'the default model' if model is None else model!s}. {said}."
+    hint = hints[0] if hints else None
+    if any(reason == "not installed" for reason in reasons.values()):
+        return MissingDependency(message, hint=hint)
+    return InvalidRequest(message, hint=hint)
+
+
+def machine_kind() -> str:
+    """What computes here: ``CUDA``, ``Apple GPU`` or ``CPU``; torch is asked only where there is a card."""
+    if sys.platform == "darwin" and platform.machine() == "arm64":
+        return "Apple GPU"
+    is_nvidia = os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")  # noqa: PTH110
+    return "CUDA" if (is_nvidia or shutil.which("nvidia-smi")) and _torch_sees_cuda() else "CPU"
+
+
+def _torch_sees_cuda() -> bool:
+    if not engine_status("torch", try_import=False).usable:
+        return False
+    import torch
+
+    return torch.cuda.is_available()

@@ -1,0 +1,92 @@
+"""The tokenizer inside a GGUF file, as the decoder contract needs it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from cartoolkit.chat import ChatTemplate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["LlamaCppVocabulary"]
+
+
+class LlamaCppVocabulary:
+    """Wraps the vocabulary of a model that llama.cpp has opened; valid as long as the model is."""
+
+    def __init__(self, library: Any, model: Any) -> None:  # noqa: ANN401 - ctypes
+        self._library = library
+        self._vocab = library.llama_model_get_vocab(model)
+        self.size: int = library.llama_vocab_n_tokens(self._vocab)
+        template = library.llama_model_chat_template(model, None)
+        self._template = template.decode(errors="replace") if template else ""
+        self._bytes: dict[int, bytes] = {}
+
+    def encode(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
+        """Text to ids; names of control tokens in the text become those tokens."""
+        data = text.encode()
+        room = len(data) + 8
+        ids = (self._library.llama_token * room)()
+        # llama.cpp takes the text with its length, so that a zero byte inside does not end it.
+        count = self._library.llama_tokenize(
+            self._vocab, data, len(data), ids, room, add_special_tokens, True
+        )
+        if count < 0:
+            raise ValueError(f"llama.cpp could not tokenize a text of {len(data):,} bytes")
+        return list(ids[:count])
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Ids to text, control tokens left out."""
+        special = self.special_ids
+        return b"".join(self.token_bytes(i) for i in ids if i not in special).decode(errors="replace")
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of a token, independent of its neighbours; empty for an id without a token."""
+        if token_id not in self._bytes:
+            self._bytes[token_id] = self._piece(token_id) if 0 <= token_id < self.size else b""
+        return self._bytes[token_id]
+
+    def _piece(self, token_id: int) -> bytes:
+        return _filled(
+            lambda buffer, room: self._library.llama_token_to_piece(
+                self._vocab, token_id, buffer, room, 0, True
+            )
+        )
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """Every control token."""
+        is_control = self._library.llama_vocab_is_control
+        return frozenset(i for i in range(self.size) if is_control(self._vocab, i))
+
+    @cached_property
+    def eos_ids(self) -> frozenset[int]:
+        """Every token at which llama.cpp ends a text: end of text, of turn, of message."""
+        named = {self._library.llama_vocab_eos(self._vocab), self._library.llama_vocab_eot(self._vocab)}
+        ends = self._library.llama_vocab_is_eog
+        return frozenset(i for i in self.special_ids | named if i >= 0 and ends(self._vocab, i))
+
+    @cached_property
+    def chat_template(self) -> ChatTemplate | None:
+        """The template in the file, if it has one."""
+        if not self._template:
+            return None
+        marks = {
+            "bos_token": self._library.llama_vocab_bos(self._vocab),
+            "eos_token": self._library.llama_vocab_eos(self._vocab),
+        }
+        names = {name: self.token_bytes(i).decode(errors="replace") for name, i in marks.items() if i >= 0}
+        return ChatTemplate(self._template, names)
+
+
+def _filled(write: Callable[[Any, int], int], room: int = 64) -> bytes:
+    """What a C function writes into a buffer; if that is too small, it returns minus the room it needs."""
+    import ctypes
+
+    buffer = ctypes.create_string_buffer(room)
+    count = write(buffer, room)
+    if count < 0:
+        return _filled(write, -count)
+    return buffer.raw[:count]
