@@ -91,9 +91,15 @@ class GgufModel:
         """What the header says, under the names that a `config.json` would use; unknown keys are left out."""
         header, architecture = self.first, self.first.architecture
         known = {"model_type": architecture, "vocab_size": header.vocab_size}
-        known |= {word: header.metadata.get(f"{architecture}.{key}") for word, key in _WORDS.items()}
+        known |= {word: _number(header.metadata.get(f"{architecture}.{key}")) for word, key in _WORDS.items()}
         known |= {word: header.number(f"tokenizer.ggml.{key}_token_id") for word, key in _TOKENS.items()}
-        return {word: value for word, value in known.items() if isinstance(value, str | int | float)}
+        return {word: value for word, value in known.items() if value is not None}
+
+
+def _number(value: object) -> int | float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if value >= 0 else None  # neither a negative one nor nan
 
 
 def read_gguf_model(path: Path) -> GgufModel:

