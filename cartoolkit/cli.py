@@ -1,4 +1,4 @@
-"""The command line: `cartoolkit models`, `cartoolkit generate`."""
+"""The command line: `cartoolkit models`, `cartoolkit generate`, `cartoolkit doctor`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,31 @@ app = typer.Typer(
 def models() -> None:
     """List the models of the catalog and whether they are on this machine."""
     from cartoolkit.models import CATALOG, cache_dir
+    from cartoolkit.models.fetch import is_ready
 
     for entry in CATALOG.values():
-        folder = cache_dir() / "models" / entry.name
+        here = [name for name in ("gguf", "safetensors") if is_ready(entry, name)]
         missing = f"not here yet, {entry.source.wheel_size / 1e6:.0f} MB to fetch"
-        where = str(folder) if folder.exists() else missing
+        where = f"{' and '.join(here)} in {cache_dir()}" if here else missing
         typer.echo(f"{entry.name}\n  {entry.description}\n  licence {entry.licence}; {where}")
+
+
+@app.command()
+def doctor() -> None:
+    """Tell what this machine has, which engines work and why not. Loads and downloads nothing."""
+    from cartoolkit.engine.doctor import examine
+
+    examination = examine()
+    typer.echo(str(examination))
+    if not examination.healthy:
+        raise typer.Exit(1)
 
 
 @app.command()
 def generate(  # noqa: PLR0917 - typer reads options off the parameters
     prompt: Annotated[str, typer.Argument(help="What to ask.")],
-    model: Annotated[str | None, typer.Option(help="Catalog name, folder or hub name.")] = None,
+    model: Annotated[str | None, typer.Option(help="Catalog name, folder, GGUF file or hub name.")] = None,
+    engine: Annotated[str, typer.Option(help="torch, mlx, gguf, or auto for the fastest.")] = "auto",
     temperature: Annotated[float, typer.Option(help="0 always takes the likeliest token.")] = 0.7,
     max_tokens: Annotated[int, typer.Option(help="At most this many tokens.")] = 512,
     seed: Annotated[int | None, typer.Option(help="Makes the answer repeatable.")] = None,
@@ -40,7 +53,7 @@ def generate(  # noqa: PLR0917 - typer reads options off the parameters
     """Answer a prompt, token by token, on standard output."""
     settings: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
     try:
-        _generate(prompt, model, settings, save)
+        _generate(prompt, model, engine, settings, save)
     except CartoolkitError as error:
         typer.secho(str(error), err=True, fg="red")
         if error.hint:
@@ -48,7 +61,9 @@ def generate(  # noqa: PLR0917 - typer reads options off the parameters
         raise typer.Exit(1) from error
 
 
-def _generate(prompt: str, model: str | None, settings: dict[str, Any], save: str | None) -> None:
+def _generate(
+    prompt: str, model: str | None, engine_name: str, settings: dict[str, Any], save: str | None
+) -> None:
     from cartoolkit.engine import load
     from cartoolkit.requests import make_request
 
@@ -56,7 +71,7 @@ def _generate(prompt: str, model: str | None, settings: dict[str, Any], save: st
     request = make_request(prompt, **settings)
     if save and not Path(save).absolute().parent.is_dir():
         raise InvalidRequest(f"--save must be a file in a folder that exists; got {save!r}.")
-    with load(model, quiet=True) as engine:
+    with load(model, engine=engine_name, quiet=True) as engine:
         for step in engine.stream(request):
             typer.echo(step.text, nl=False)
         typer.echo()

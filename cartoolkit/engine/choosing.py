@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from cartoolkit.models import Checkpoint
     from cartoolkit.models.weights import Format
 
-__all__ = ["Choice", "Wishes", "choose_engine", "machine_kind", "named_engine"]
+__all__ = ["ORDER", "Choice", "Wishes", "choose_engine", "machine_kind", "named_engine"]
 
 READS: dict[EngineName, tuple[Format, ...]] = {
     "torch": ("safetensors",),
     "mlx": ("safetensors",),
     "gguf": ("gguf",),
 }
-# Fastest first, from benchmarks/engines.py for a processor and from what the libraries are made for elsewhere.
-_ORDER: dict[str, tuple[EngineName, ...]] = {
+# Fastest first: on a processor by benchmarks/engines.py, elsewhere by what the libraries are made for.
+ORDER: dict[str, tuple[EngineName, ...]] = {
     "CUDA": ("torch", "gguf", "mlx"),
     "Apple GPU": ("mlx", "gguf", "torch"),
     "CPU": ("gguf", "torch", "mlx"),
@@ -113,7 +113,7 @@ def _best(model: str | Path | None, wishes: Wishes, *, progress: bool) -> Choice
     formats = available_formats(model)
     passed_over: dict[EngineName, str] = {}
     hints: list[str] = []
-    for engine in _ORDER[kind]:
+    for engine in ORDER[kind]:
         why_not, hint = _outside_reason(engine, wishes, formats, try_import=True)
         checkpoint = None
         if not why_not:
@@ -121,7 +121,7 @@ def _best(model: str | Path | None, wishes: Wishes, *, progress: bool) -> Choice
             verdict = checkpoint_served(checkpoint, engine)
             why_not, hint = verdict.reason, verdict.hint
         if checkpoint is not None and not why_not:
-            for other in _ORDER[kind][_ORDER[kind].index(engine) + 1 :]:
+            for other in ORDER[kind][ORDER[kind].index(engine) + 1 :]:
                 reason, _ = _outside_reason(other, wishes, formats, try_import=False)
                 passed_over[other] = reason or "slower here"
             return Choice(engine, checkpoint, _why(kind, wishes), passed_over)
