@@ -57,7 +57,8 @@ def weight_memory(checkpoint: Checkpoint, dtype: object = None) -> int:
     Args:
         checkpoint: as inspected.
         dtype: such as `bfloat16` or `torch.bfloat16`; None means as they are stored. Packed weights and
-            GGUF files stay as they are stored, whatever the dtype.
+            GGUF files count as they are stored, whatever the dtype: an engine that unpacks them while it
+            loads needs more.
 
     Raises:
         ValueError: a dtype whose size is not known here.

@@ -140,21 +140,27 @@ def test_torch_refuses_what_mlx_packed(quantization):
 
 
 @pytest.mark.parametrize(
-    ("quantization", "package"),
+    "block",
     [
-        (declared(quant_method="awq", bits=4, group_size=128, version="gemm"), "gptqmodel"),
-        (declared(quant_method="gptq", bits=4), "optimum"),
-        (declared(quant_method="bitsandbytes", load_in_4bit=True), "bitsandbytes"),
-        (declared(quant_method="bitsandbytes", load_in_8bit=True), "bitsandbytes"),
+        {"quant_method": "awq", "bits": 4, "group_size": 128, "version": "gemm"},
+        {"quant_method": "gptq", "bits": 4},
+        {"quant_method": "bitsandbytes", "load_in_4bit": True},
+        {"quant_method": "bitsandbytes", "load_in_8bit": True},
+        {"quant_method": "fp8", "weight_block_size": [128, 128]},
+        {"quant_method": "mxfp4"},
     ],
-    ids=["awq", "gptq", "bitsandbytes 4-bit", "bitsandbytes 8-bit"],
+    ids=lambda block: "-".join(map(str, block.values())),
 )
-def test_torch_asks_for_the_package_that_transformers_needs(quantization, package):
-    if importlib.util.find_spec(package):
-        pytest.fail(f"{package} is installed here, so that this cannot be seen")
-    verdict = engine_serves("llama", quantization, "torch")
-    assert not verdict
-    assert package in verdict.reason
+def test_torch_says_of_a_packing_what_transformers_says(block):
+    auto = importlib.import_module("transformers.quantizers.auto")
+    said = ""
+    try:
+        auto.AutoHfQuantizer.from_config(dict(block), pre_quantized=True).validate_environment()
+    except (ImportError, RuntimeError, ValueError) as error:
+        said = str(error).splitlines()[0]
+    verdict = engine_serves("llama", declared(**block), "torch")
+    assert bool(verdict) == (said == "")
+    assert said in verdict.reason
 
 
 def test_torch_takes_a_packing_that_transformers_can_unpack(monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import time
 
@@ -64,6 +65,25 @@ def test_its_name_can_be_given(checkpoint_folder):
 
 def test_the_context_length_is_the_configs(checkpoint_folder):
     assert inspect_checkpoint(rewrite(checkpoint_folder, max_position_embeddings=77)).context_length == 77
+
+
+@pytest.mark.parametrize(
+    ("changes", "length"),
+    [
+        ({"n_positions": 1024}, 1024),
+        ({"text_config": {"max_position_embeddings": 4096}}, 4096),
+        ({"max_position_embeddings": 8, "text_config": {"max_position_embeddings": 4096}}, 8),
+        ({"text_config": {}}, None),
+    ],
+)
+def test_the_context_length_has_several_places(checkpoint_folder, changes, length):
+    assert inspect_checkpoint(rewrite(checkpoint_folder, **changes)).context_length == length
+
+
+@pytest.mark.parametrize(("key", "value"), [("vocab_size", "many"), ("max_position_embeddings", -1)])
+def test_a_wrong_value_in_the_text_part_is_refused_with_its_place(checkpoint_folder, key, value):
+    said = refusal(rewrite(checkpoint_folder, text_config={key: value}))
+    assert f"text_config.{key} = {value!r}" in said
 
 
 def test_the_tokenizer_hash_is_that_of_its_file(checkpoint_folder):
@@ -249,6 +269,43 @@ def test_pickles_alone_are_refused(checkpoint_folder, name):
     said = refusal(checkpoint_folder)
     assert name in said
     assert "run code when opened" in said
+
+
+def test_pickles_that_were_allowed_are_described_and_not_opened(sharded):
+    for path in [*sharded.glob("*.safetensors"), sharded / INDEX]:
+        path.unlink()
+    names = [f"pytorch_model-0000{n}-of-00002.bin" for n in (1, 2)]
+    for name in names:
+        (sharded / name).write_bytes(b"not even a pickle")
+    index = {"weight_map": {"a": names[0], "b": names[1]}}
+    (sharded / "pytorch_model.bin.index.json").write_text(json.dumps(index))
+    found = inspect_checkpoint(sharded, allow_pickle=True)
+    assert (found.format, found.allow_pickle, found.weight_bytes) == ("pickle", True, 34)
+    assert [path.name for path in found.weight_files] == names
+    (sharded / names[1]).unlink()
+    with pytest.raises(InvalidCheckpoint, match="lacks 1 of 2"):
+        inspect_checkpoint(sharded, allow_pickle=True)
+
+
+@pytest.mark.parametrize("name", ["model.pt", "consolidated.00.pth"])
+def test_a_pickle_that_transformers_would_not_find_is_refused_even_if_allowed(checkpoint_folder, name):
+    (checkpoint_folder / "model.safetensors").rename(checkpoint_folder / name)
+    with pytest.raises(InvalidCheckpoint, match=re.escape(name)):
+        inspect_checkpoint(checkpoint_folder, allow_pickle=True)
+
+
+def test_a_folder_cut_at_every_kilobyte_of_its_header_is_refused(checkpoint_folder):
+    weights = {f"model.layers.{n}.weight": np.full((n, 3), n, np.float32) for n in range(1, 80)}
+    path = checkpoint_folder / "model.safetensors"
+    save_file(weights, path)
+    content = path.read_bytes()
+    header = 8 + int.from_bytes(content[:8], "little")
+    assert header > 4096
+    for size in range(0, header, 1024):
+        path.write_bytes(content[:size])
+        assert "model.safetensors is cut off" in refusal(checkpoint_folder)
+    path.write_bytes(content)
+    assert inspect_checkpoint(checkpoint_folder).parameters == 3 * sum(range(1, 80))
 
 
 def test_a_pickle_beside_safetensors_does_no_harm(checkpoint_folder):

