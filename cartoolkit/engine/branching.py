@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cartoolkit.engine.decoder import Decoder
     from cartoolkit.trace import ModelInfo, Trace
 
-__all__ = ["Branch", "Forced", "plan_branch"]
+__all__ = ["Branch", "Forced", "check_ids", "plan_branch"]
 
 Forced = int | str | Sequence[int]
 
@@ -78,13 +78,22 @@ def _token_ids(token: Forced | None, decoder: Decoder) -> list[int]:
     if token is None:
         return []
     ids = decoder.encode(token) if isinstance(token, str) else [token] if isinstance(token, int) else token
-    size = decoder.info.vocab_size
-    if not ids or isinstance(token, bool) or any(type(i) is not int or not 0 <= i < size for i in ids):
-        raise InvalidRequest(
-            f"token must be an id from 0 to {size - 1:,}, a list of ids, or a text of at least one token; "
-            f"got {token!r}."
-        )
+    check_ids(ids, decoder.info, name="token", received=token)
     return list(ids)
+
+
+def check_ids(ids: Sequence[object], info: ModelInfo, *, name: str, received: object) -> None:
+    """Refuse what are no token ids of a model.
+
+    Raises:
+        InvalidRequest: none at all, or one out of range; it says `name` and what was `received`.
+    """
+    size = info.vocab_size
+    if not ids or any(type(i) is not int or not 0 <= i < size for i in ids):
+        shown = repr(received) if len(repr(received)) <= 80 else f"{repr(received)[:77]}..."
+        raise InvalidRequest(
+            f"{name} must be token ids from 0 to {size - 1:,}, or a text of at least one token; got {shown}."
+        )
 
 
 def _replaced(forced: Sequence[int], decoder: Decoder) -> str:

@@ -15,18 +15,19 @@ from importlib.metadata import PackageNotFoundError, version
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
-from cartoolkit.engine.branching import plan_branch
+from cartoolkit.engine.branching import check_ids, plan_branch
+from cartoolkit.engine.loop import FRESH, Beginning
 from cartoolkit.engine.prompt import prepare_prompt
 from cartoolkit.engine.session import Session
 from cartoolkit.engine.worker import Worker
-from cartoolkit.errors import EngineBusy, EngineClosed, EngineError
+from cartoolkit.errors import EngineBusy, EngineClosed, EngineError, InvalidRequest
 from cartoolkit.notices import say
 from cartoolkit.requests import make_request
 from cartoolkit.trace import Trace, TraceHeader
 from cartoolkit.trace.recorder import TraceRecorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from cartoolkit.engine.branching import Forced
     from cartoolkit.engine.decoder import Decoder
@@ -143,8 +144,10 @@ class Engine:
             quiet: do not print what had to be done to the prompt; the trace's events say it anyway.
             settings: as for `generate`.
         """
+        return self._start(make_request(request, **settings), FRESH, paused=paused, quiet=quiet)
+
+    def _start(self, request: GenerateRequest, beginning: Beginning, *, paused: bool, quiet: bool) -> Session:
         started = time.perf_counter()
-        request = make_request(request, **settings)
         decoder = self.decoder
         prompt = prepare_prompt(request, decoder)
         if not quiet:
@@ -153,9 +156,51 @@ class Engine:
         params, seed = _seeded(request.params)
         header = _header(decoder, prompt.shown, params, prompt.events)
         recorder = TraceRecorder(header, prompt.ids, decoder.token_bytes)
-        session = Session(recorder, params, seed=seed, started=started, paused=paused, branch=self.branch)
+        session = Session(
+            recorder,
+            params,
+            seed=seed,
+            started=started,
+            paused=paused,
+            beginning=beginning,
+            branch=self.branch,
+        )
         self._begin(session, decoder)
         return session
+
+    def score(
+        self,
+        request: Prompt | GenerateRequest | None = None,
+        *,
+        continuation: str | Sequence[int],
+        **settings: Any,  # noqa: ANN401
+    ) -> Result:
+        """Record what the model thinks of an answer that somebody else wrote, token by token.
+
+        Every step is forced and carries the distribution that the token was not drawn from, so two models or
+        engines can be compared on the same text.
+
+        Args:
+            request: as for `generate`.
+            continuation: the answer, as text or as token ids; control tokens may be written by name.
+            settings: as for `generate`, without `max_tokens` and `ignore_eos`.
+
+        Raises:
+            InvalidRequest: it holds no token, or prompt and answer do not fit the context window.
+            EngineError: as for `generate`.
+        """
+        decoder = self.decoder
+        ids = decoder.encode(continuation) if isinstance(continuation, str) else list(continuation)
+        check_ids(ids, decoder.info, name="continuation", received=continuation)
+        asked = make_request(request, **settings, max_tokens=len(ids), ignore_eos=True)
+        session = self._start(asked, Beginning(forced=tuple(ids)), paused=False, quiet=True)
+        result = session.result()
+        if len(result.trace) < len(ids) and result.stop_reason == "length":
+            raise InvalidRequest(
+                "prompt and continuation do not fit the context window of "
+                f"{decoder.info.context_length:,} tokens: {result.usage.prompt_tokens:,} and {len(ids):,}."
+            )
+        return result
 
     def branch(
         self,

@@ -161,7 +161,7 @@ def test_a_running_session_is_ended_by_its_branch(engine):
         ({"at": 7}, r"from -6 to 6; got 7"),
         ({"at": "2"}, r"got '2'"),
         ({"at": True}, r"got True"),
-        ({"at": 0, "token": 6}, r"an id from 0 to 5.*got 6"),
+        ({"at": 0, "token": 6}, r"token ids from 0 to 5.*got 6"),
         ({"at": 0, "token": -1}, r"got -1"),
         ({"at": 0, "token": ""}, r"got ''"),
         ({"at": 0, "token": "z"}, r"got 'z'"),
