@@ -1,0 +1,1 @@
+"""The programs that `benchmarks/engines.py` compares: each in a process of its own."""
