@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
-from typing import TYPE_CHECKING, Any, Self, cast
+import functools
+from typing import TYPE_CHECKING, Self
 
 from cartoolkit.engine.decoders.hf_tokenizer import HFTokenizer
 from cartoolkit.engine.decoders.torch_attention import group_heads
 from cartoolkit.engine.decoders.torch_cache import TorchCache
+from cartoolkit.engine.decoders.torch_errors import forward_errors
+from cartoolkit.engine.decoders.torch_loading import load_checkpoint, require_torch
 from cartoolkit.engine.decoders.torch_matmul import matmul_for_rows, own_kernel_pays
-from cartoolkit.errors import EngineClosed, EngineError, InvalidCheckpoint, MissingDependency
-from cartoolkit.models import admit
+from cartoolkit.engine.decoders.torch_reading import TorchReader
+from cartoolkit.errors import EngineClosed
+from cartoolkit.models.config import context_length_of
+from cartoolkit.notices import say
 from cartoolkit.trace import ModelInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     import numpy as np
@@ -29,6 +33,9 @@ __all__ = ["TorchDecoder", "require_torch"]
 
 # About a quarter of a second of prompt on two CPU cores; a GPU reads more in that time.
 _PREFILL_CHUNK = {"cpu": 128, "mps": 512, "cuda": 2048}
+# Where a text can only be begun in one go, it is begun with as much as this.
+_LARGE_CHUNK = 4096
+_SINGLES = 16
 _UNKNOWN_CONTEXT = 4096
 
 
@@ -43,27 +50,42 @@ class TorchDecoder:
         name: str = "",
         weights_hash: str = "",
         tokenizer_hash: str = "",
+        quantization: str | None = None,
     ) -> None:
-        self._model: PreTrainedModel | None = model.eval()
+        model.eval()
+        self._model: PreTrainedModel | None = model
         self._tokenizer = HFTokenizer(tokenizer)
         self._device = model.device
-        self._cache = TorchCache(model.config, self.prefill_chunk)
-        self._cache_argument = _cache_argument(model)
         group_heads(model)
         self._kernels = _kernels(model)
-        self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in _parameters(model) else {}
+        self._reader: TorchReader | None = TorchReader(
+            model, self._trial(model), functools.partial(TorchCache, model.config, 1)
+        )
+        self._reading = self._reader.reading
+        self._cache = TorchCache(model.config, self._first_chunk, self._reading.cache)
         text_config = model.config.get_text_config(decoder=True)
         self.info = ModelInfo(
             name=name or getattr(model.config, "name_or_path", "") or type(model).__name__,
             engine="torch",
             device=str(model.device),
-            dtype=str(model.dtype).removeprefix("torch."),
-            context_length=getattr(text_config, "max_position_embeddings", None) or _UNKNOWN_CONTEXT,
-            vocab_size=text_config.vocab_size,
+            dtype=quantization or str(model.dtype).removeprefix("torch."),
+            context_length=context_length_of(text_config.to_dict()) or _UNKNOWN_CONTEXT,
+            vocab_size=self._reader.vocab_size,
             weights_hash=weights_hash,
             tokenizer_hash=tokenizer_hash,
         )
         self.eos_ids = self._tokenizer.eos_ids(model.config, text_config, model.generation_config)
+        if self._reading.cache == "none":
+            say(
+                f"{self.info.name}: transformers has no cache for it that gives its own logits; every token "
+                "reads the whole text anew."
+            )
+
+    def _trial(self, model: PreTrainedModel) -> list[int]:
+        """Eight ordinary tokens, far apart in the vocabulary."""
+        size = model.config.get_text_config(decoder=True).vocab_size
+        wanted = (size * k // 9 for k in range(1, 9))
+        return [next(i for i in (*range(at, size), 0) if i not in self.special_ids) for at in wanted]
 
     @classmethod
     def load(
@@ -125,9 +147,16 @@ class TorchDecoder:
     # Logits
 
     @property
+    def _first_chunk(self) -> int:
+        if self._reading.in_chunks and self._reading.cache != "none":
+            return _PREFILL_CHUNK.get(self._device.type, 512)
+        return _LARGE_CHUNK
+
+    @property
     def prefill_chunk(self) -> int:
         """Prompt tokens a forward, between two looks at the mailbox."""
-        return _PREFILL_CHUNK.get(self._device.type, 512)
+        goes_on_in_singles = not self._reading.in_chunks and self._cache.token_ids
+        return _SINGLES if goes_on_in_singles else self._first_chunk
 
     def begin_prompt(self, ids: Sequence[int], *, repeatable: bool = False) -> int:
         """Keep what the cache shares with `ids`; returns how many of them need not be read again."""
@@ -135,7 +164,7 @@ class TorchDecoder:
 
     def prefill(self, ids: Sequence[int], pos: int) -> None:
         """Read `ids` at `pos`, the end of the cache. Errors as for `forward`."""
-        self._forward(ids, pos, self._last_only)
+        self._read(ids, pos, rows=1)
 
     def forward(self, ids: Sequence[int], pos: int) -> np.ndarray:
         """Read `ids` at `pos`, the end of the cache; raw logits after the last one, float32 [vocab].
@@ -143,30 +172,24 @@ class TorchDecoder:
         Raises:
             ValueError: `pos` is not where the cache ends.
             EngineClosed: after `close`.
+            OutOfMemory: with the numbers.
         """
-        return self._forward(ids, pos, self._last_only)[-1]
+        return self._read(ids, pos, rows=1)[-1]
 
     def forward_all(self, ids: Sequence[int], pos: int) -> np.ndarray:
         """As `forward`, with the raw logits after each of `ids`, float32 [len(ids), vocab]."""
-        return self._forward(ids, pos, {})
+        return self._read(ids, pos, rows=len(ids))
 
-    def _forward(self, ids: Sequence[int], pos: int, options: dict[str, int]) -> np.ndarray:
-        import torch
-
-        if self._model is None:
+    def _read(self, ids: Sequence[int], pos: int, *, rows: int) -> np.ndarray:
+        if self._reader is None:
             raise EngineClosed(f"{self.info.name} was closed; load it again.")
-        if pos != len(self._cache.token_ids):
-            raise ValueError(f"forward at position {pos}, but the cache ends at {len(self._cache.token_ids)}")
-        with torch.inference_mode(), self._kernels(len(ids)):
-            output = cast("Any", self._model)(
-                input_ids=torch.tensor([list(ids)], device=self._device),
-                use_cache=True,
-                **{self._cache_argument: self._cache.tensors},
-                **options,
-            )
-            rows = output.logits[0].to(torch.float32).cpu().numpy()
+        held = len(self._cache.token_ids)
+        if pos != held:
+            raise ValueError(f"forward at position {pos}, but the cache ends at {held}")
+        with forward_errors(self._device, held + len(ids)), self._kernels(len(ids)):
+            logits = self._reader.read(ids, self._cache, rows=rows)
         self._cache.extend(ids)
-        return rows
+        return logits.numpy()
 
     def clear_kv_cache(self) -> None:
         """Forget everything that was read."""
@@ -176,7 +199,7 @@ class TorchDecoder:
         """Release weights and cache."""
         import torch
 
-        self._model = None
+        self._model = self._reader = None
         self._cache.clear()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
@@ -189,5 +212,3 @@ def _kernels(model: PreTrainedModel) -> Callable[[int], AbstractContextManager[N
     if model.device.type == "cpu" and model.dtype == torch.bfloat16 and own_kernel_pays():
         return matmul_for_rows
     return lambda _rows: contextlib.nullcontext()
-
-

@@ -19,8 +19,9 @@ from transformers import (
 )
 
 from cartoolkit.engine import Engine, load
+from cartoolkit.engine.decoders import torch_layers
 from cartoolkit.engine.decoders.torch_decoder import TorchDecoder
-from cartoolkit.errors import EngineClosed, EngineError, ForwardFailed, InvalidCheckpoint
+from cartoolkit.errors import EngineClosed, EngineError, InvalidCheckpoint, OutOfMemory
 from cartoolkit.models import Quantization, inspect_checkpoint
 
 SMALL = {
@@ -141,14 +142,29 @@ def test_the_same_prompt_again_reads_one_token_only_where_the_cache_can_be_cropp
     assert decoder.begin_prompt([*IDS[:10], 5, 5]) == 10
 
 
-def test_a_window_that_has_moved_on_is_read_again_from_the_start():
+def test_a_window_that_has_moved_on_can_still_go_back():
     torch.manual_seed(0)
     decoder = TorchDecoder(mistral_with_a_short_window(), tokenizer())
     read(decoder, IDS)
-    assert decoder.begin_prompt([*IDS[:20], 5, 5]) == 0
-    read(decoder, IDS[:6])
-    # Six tokens fit the window of eight, so nothing has been lost yet.
-    assert decoder.begin_prompt([*IDS[:4], 5, 5]) == 4
+    assert decoder.begin_prompt([*IDS[:20], 5, 5]) == 20
+    assert decoder.begin_prompt([*IDS[:3], 5, 5]) == 3
+
+
+def test_a_window_that_has_let_go_of_its_tokens_is_read_again_from_the_start(monkeypatch):
+    monkeypatch.setattr(torch_layers, "_REACH", 4)
+    torch.manual_seed(0)
+    model = mistral_with_a_short_window().eval()
+    decoder = TorchDecoder(model, tokenizer())
+    read(decoder, IDS)
+    # 30 tokens in fives, window 8: beyond 8 + 2 * 4 it keeps 8 + 4, at the end the last 12. The token after
+    # the first 25 sees 7 of them, from the 18th on, which is the first one held.
+    for length, kept in ((29, 29), (25, 25), (24, 0)):
+        read(decoder, IDS)
+        other = [*IDS[:length], 5, 5]
+        logits, reused = read(decoder, other)
+        assert reused == kept
+        np.testing.assert_allclose(logits, reference(model, other), atol=1e-4)
+        decoder.clear_kv_cache()
 
 
 def test_a_prompt_that_goes_on_from_the_cache_is_not_read_again(model):
@@ -217,7 +233,10 @@ def test_an_exception_inside_the_models_forward_is_reported_and_the_next_call_wo
         return original(*args, **kwargs)
 
     broken.forward = fail
-    with pytest.raises(ForwardFailed, match="OutOfMemoryError: tried to allocate 20 GiB") as caught:
+    with pytest.raises(
+        OutOfMemory,
+        match=r"cpu ran out of memory .* at \d+ tokens: 21,475 MB more were needed, [\d,]+ MB are free",
+    ) as caught:
         engine.generate("!", temperature=0, max_tokens=8, ignore_eos=True)
     assert len(caught.value.trace) == 3
     assert len(engine.generate("!", temperature=0, max_tokens=8, ignore_eos=True).trace) == 8
@@ -259,7 +278,7 @@ def test_weights_packed_for_another_engine_are_refused(tmp_path):
     packed = dataclasses.replace(
         tiny_checkpoint(tmp_path), quantization=Quantization.from_mlx_config(4, 64, "affine")
     )
-    with pytest.raises(InvalidCheckpoint, match="packed for MLX .*; torch would read them as garbage"):
+    with pytest.raises(InvalidCheckpoint, match=r"packed for MLX .*; torch would read them as garbage"):
         TorchDecoder.load(packed, device=torch.device("cpu"), dtype=torch.float32)
 
 
