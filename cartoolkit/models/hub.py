@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cartoolkit.errors import InvalidCheckpoint
 from cartoolkit.models import cache
+from cartoolkit.models.admission import engine_serves
 from cartoolkit.models.checkpoint import Checkpoint, inspect_checkpoint
-from cartoolkit.models.config import CONFIG_FILE, read_config
+from cartoolkit.models.config import CONFIG_FILE, MODELOPT_FILE, quantization_of, read_config
 from cartoolkit.models.gguf_checkpoint import PART
 from cartoolkit.models.hub_errors import hub_errors_explained, require_hub_library
 from cartoolkit.models.weights import INDEX_FILE, PICKLE_FILE, PICKLE_INDEX, WEIGHTS_FILE, first_of
@@ -18,6 +19,7 @@ from cartoolkit.models.weights import INDEX_FILE, PICKLE_FILE, PICKLE_INDEX, WEI
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from cartoolkit.models.engines import EngineName
     from cartoolkit.models.weights import Format
 
 __all__ = ["formats_on_hub", "from_hub", "is_hub_name"]
@@ -75,6 +77,7 @@ def from_hub(
     progress: bool = True,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
+    engine: EngineName | None = None,
 ) -> Checkpoint:
     """The checkpoint `owner/model`: what the local hub cache has is used as it is, and costs no connection.
 
@@ -87,6 +90,7 @@ def from_hub(
         progress: show the download's progress bars.
         allow_pickle: pickle files may be downloaded where there is nothing else.
         trust_remote_code: code may be downloaded with the checkpoint.
+        engine: what must be able to serve it: asked with `config.json` at hand, before the weights come.
 
     Raises:
         ModelNotFound: the hub has no such model, or does not show it to this user.
@@ -96,7 +100,7 @@ def from_hub(
         MissingDependency: huggingface_hub is not installed.
     """
     require_hub_library()
-    wish = _Wish(_parsed(name), name, tuple(formats), allow_pickle, trust_remote_code)
+    wish = _Wish(_parsed(name), name, tuple(formats), allow_pickle, trust_remote_code, engine)
     return _from_local_cache(wish) or _download(wish, progress=progress)
 
 
@@ -127,6 +131,7 @@ class _Wish:
     formats: tuple[Format, ...]
     allow_pickle: bool
     trust_remote_code: bool
+    engine: EngineName | None
 
     def chosen(self, names: Sequence[str]) -> Format:
         """The first of the formats in which the repository with these files has weights."""
@@ -241,16 +246,28 @@ def _download(wish: _Wish, *, progress: bool) -> Checkpoint:
             files = _gguf_files(wish, names)
             folder = _fetched(repository, [_literal(file) for file in files], (), progress=progress)
             return wish.inspect(folder / files[0])
-        _judge_config(wish)
+        _judge_config(wish, chosen, names)
         folder = _fetched(repository, wish.patterns(chosen), NOT_NEEDED, progress=progress)
     return wish.inspect(folder)
 
 
-def _judge_config(wish: _Wish) -> None:
+def _judge_config(wish: _Wish, format: Format, names: Sequence[str]) -> None:  # noqa: A002
+    """Look at the settings, which are small, before the weights come."""
     from huggingface_hub import hf_hub_download
 
-    path = hf_hub_download(wish.hub_name.repository, CONFIG_FILE)
-    read_config(Path(path).parent, trust_remote_code=wish.trust_remote_code)
+    repository = wish.hub_name.repository
+    folder = Path(hf_hub_download(repository, CONFIG_FILE)).parent
+    config = read_config(folder, trust_remote_code=wish.trust_remote_code)
+    if wish.engine is None:
+        return
+    if MODELOPT_FILE in names:
+        hf_hub_download(repository, MODELOPT_FILE)
+    packing, own_code = quantization_of(folder, config), "auto_map" in config
+    verdict = engine_serves(config["model_type"], packing, wish.engine, format=format, remote_code=own_code)
+    if not verdict:
+        raise InvalidCheckpoint(
+            f"{wish.typed}: {verdict.reason} Its weights were not downloaded.", hint=verdict.hint
+        )
 
 
 def _fetched(repository: str, wanted: Sequence[str], unwanted: Sequence[str], *, progress: bool) -> Path:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cartoolkit.errors import InvalidCheckpoint, InvalidRequest, ModelNotFound
 from cartoolkit.models import catalog, convert, hub
+from cartoolkit.models.admission import admit
 from cartoolkit.models.checkpoint import Checkpoint, absolute, inspect_checkpoint
 from cartoolkit.models.fetch import fetch, is_ready
 from cartoolkit.models.gguf_checkpoint import only_gguf_in
@@ -17,6 +18,7 @@ from cartoolkit.models.weights import SERVED_BY, first_of, formats_in
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cartoolkit.models.engines import EngineName
     from cartoolkit.models.weights import Format
 
 __all__ = ["available_formats", "resolve"]
@@ -29,6 +31,7 @@ def resolve(
     progress: bool = True,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
+    engine: EngineName | None = None,
 ) -> Checkpoint:
     """Find a model by catalog name, folder, file or hub name; what is not here yet is fetched.
 
@@ -42,6 +45,8 @@ def resolve(
         progress: show progress bars if something must be downloaded.
         allow_pickle: also take weights that are there only as pickle files, which can run code when opened.
         trust_remote_code: also take a checkpoint that asks to run code of its own.
+        engine: also refuse what this engine cannot serve; weights on the hub are then not downloaded. The
+            header of a GGUF file is part of it, so that a GGUF file is judged when it is there.
 
     Returns:
         The checkpoint, inspected; no weights are loaded. With everything in place it takes milliseconds.
@@ -55,15 +60,17 @@ def resolve(
         HashMismatch: the downloaded bytes are not the pinned ones.
         MissingDependency: a library that is needed to fetch it is not installed.
     """
-    wanted = _wanted(formats, allow_pickle=allow_pickle)
-    name = _typed(name_or_path)
+    wanted, name = _wanted(formats, allow_pickle=allow_pickle), _typed(name_or_path)
+    allowed = {"allow_pickle": allow_pickle, "trust_remote_code": trust_remote_code}
     if isinstance(name, Path):
-        return _local(name, wanted, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
-    if name.lower() in catalog.CATALOG:
-        return _from_catalog(catalog.find(name), wanted, progress=progress)
-    return hub.from_hub(
-        name, wanted, progress=progress, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
-    )
+        found = _local(name, wanted, **allowed)
+    elif name.lower() in catalog.CATALOG:
+        found = _from_catalog(catalog.find(name), wanted, progress=progress)
+    else:
+        found = hub.from_hub(name, wanted, progress=progress, engine=engine, **allowed)
+    if engine is not None:
+        admit(found, engine)
+    return found
 
 
 def available_formats(name_or_path: str | Path | None = None) -> tuple[Format, ...]:

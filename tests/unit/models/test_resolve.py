@@ -248,6 +248,7 @@ def asked():
 def hub(repository, asked, tiny_gguf, tmp_path_factory):
     config = json.loads(repository["config.json"])
     remote_code = json.dumps(config | {"auto_map": {"AutoModel": "x.X"}}).encode()
+    packed = json.dumps(config | {"quantization": {"bits": 4, "group_size": 64}}).encode()
     without_weights = {name: text for name, text in repository.items() if name != "model.safetensors"}
     parts = write_split(tmp_path_factory.mktemp("split"), name="m.F32")
     split = {path.name: path.read_bytes() for path in parts}
@@ -255,6 +256,8 @@ def hub(repository, asked, tiny_gguf, tmp_path_factory):
         "org/model": repository,
         "org/code": repository | {"config.json": remote_code},
         "org/pickle": without_weights,
+        "org/packed": repository | {"config.json": packed},
+        "org/modelopt": repository | {"hf_quant_config.json": b'{"quantization": {"quant_algo": "FP8"}}'},
         "org/dataset": {"README.md": b""},
         "org/one": {"m.Q4_1.gguf": tiny_gguf.read_bytes(), "mmproj.gguf": b"", "README.md": b""},
         "org/many": {f"m.{kind}.gguf": tiny_gguf.read_bytes() for kind in ("Q4_K_M", "Q4_K", "IQ4_K_M")},
@@ -369,6 +372,29 @@ def test_a_gguf_repository_is_told_clearly(hub, tmp_path, asked, name, formats, 
     assert words in answer["message"]
     assert answer["hint"]
     assert not any("/resolve/" in path for path in asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "engine", "words"),
+    [("org/packed", "torch", "packed for MLX"), ("org/modelopt", "mlx", "modelopt")],
+)
+def test_what_the_engine_cannot_serve_is_not_downloaded(hub, tmp_path, asked, name, engine, words):
+    answer = resolve_from_hub(name, tmp_path, hub, {"engine": engine})
+    assert answer.get("kind") == "InvalidCheckpoint", answer
+    assert words in answer["message"]
+    assert "not downloaded" in answer["message"]
+    assert not any("model.safetensors" in path for path in asked)
+
+
+def test_what_the_engine_can_serve_is_downloaded(hub, tmp_path):
+    answer = resolve_from_hub("org/packed", tmp_path, hub, {"engine": "mlx"})
+    assert "model.safetensors" in answer.get("files", ""), answer
+
+
+def test_what_is_here_already_is_put_before_the_engine_too(checkpoint_folder, tiny_gguf):
+    assert resolve(checkpoint_folder, engine="torch").format == "safetensors"
+    with pytest.raises(InvalidCheckpoint, match="the torch engine reads safetensors"):
+        resolve(tiny_gguf, formats=("gguf",), engine="torch")
 
 
 def test_pickles_of_the_hub_come_when_they_are_allowed(hub, tmp_path, asked):
