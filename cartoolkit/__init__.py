@@ -29,6 +29,7 @@ __all__ = [
     "Session",
     "Step",
     "Trace",
+    "compare",
     "errors",
     "load",
     "models",
@@ -45,6 +46,7 @@ _HOME = {
     "Session": "engine",
     "Step": "trace",
     "Trace": "trace",
+    "compare": "trace.comparison",
     "load": "engine",
 }
 

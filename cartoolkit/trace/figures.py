@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Text
 
+    from cartoolkit.trace.comparison import Comparison
     from cartoolkit.trace.step import Candidate, Step
     from cartoolkit.trace.trace import Trace
 
-__all__ = ["plot_candidates", "plot_confidence"]
+__all__ = ["plot_candidates", "plot_comparison", "plot_confidence"]
 
 _CURVE, _LOW, _CUT, _RAW, _DIM = "#0b5cad", "#d97706", "#b42318", "#8a97a5", "#5b6570"
 _NAMED_STEPS = 60
@@ -77,6 +78,34 @@ def plot_confidence(trace: Trace, ax: Axes | None = None, *, threshold: float, w
     return ax
 
 
+def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
+    """The raw probability of each token in both runs, and a bar for how far their distributions differ.
+
+    Args:
+        comparison: with no step to compare, the axes say so.
+        ax: where to draw; a new figure of 9 by 3 inches if None.
+    """
+    ax = ax or plt.subplots(figsize=(9, 3), layout="constrained")[1]
+    frame, a, b = comparison.frame, comparison.a, comparison.b
+    title = f"{clip(visible_line(a.header.model.name), 40)}, the same tokens in two runs"
+    _plain(ax.set_title(_drawable(title), loc="left", fontsize=10))
+    ax.set_ylabel("raw probability")
+    ax.set_ylim(-0.03, 1.03)
+    ax.spines[["top", "right"]].set_visible(False)
+    if not _has_something_to_show(ax, frame["logprob_a"].to_numpy(np.float64)):
+        return ax
+    ax.bar(frame.index, frame["total_variation"], color=_LOW, alpha=0.45, label="total variation (at least)")
+    curves = (("logprob_a", "first", a, _CURVE, "-"), ("logprob_b", "second", b, _CUT, "--"))
+    for column, place, trace, colour, line in curves:
+        label = f"{place}: {trace.header.model.engine} {trace.header.model.dtype}"
+        ax.plot(frame.index, np.exp(frame[column]), color=colour, linestyle=line, marker=".", label=label)
+    if comparison.parted is not None:
+        ax.axvline(comparison.parted, color=_DIM, linewidth=1, linestyle=":", label="they part")
+    _name_steps(ax, a, comparison.steps)
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4, frameon=False, fontsize=8, borderaxespad=0.2)
+    return ax
+
+
 def _frame(ax: Axes, trace: Trace) -> None:
     title = clip(visible_line(trace.header.model.name), 40)
     if not np.isnan(trace.perplexity):
@@ -111,14 +140,15 @@ def _draw_chosen(ax: Axes, trace: Trace) -> None:
         ax.plot(other, prob, "_", color=_RAW, markersize=5, zorder=2, label="chosen, if rank > 1")
 
 
-def _name_steps(ax: Axes, trace: Trace) -> None:
-    ax.set_xlim(-0.6, len(trace) - 0.4)
-    if len(trace) > _NAMED_STEPS:
+def _name_steps(ax: Axes, trace: Trace, count: int | None = None) -> None:
+    count = len(trace) if count is None else count
+    ax.set_xlim(-0.6, count - 0.4)
+    if count > _NAMED_STEPS:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel("token")
         return
-    names = [_step_name(trace, i) for i in range(len(trace))]
-    ax.set_xticks(range(len(trace)), names, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
+    names = [_step_name(trace, i) for i in range(count)]
+    ax.set_xticks(range(count), names, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
     for text in ax.get_xticklabels():
         _plain(text)
 
