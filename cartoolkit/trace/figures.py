@@ -87,7 +87,7 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     """
     ax = ax or plt.subplots(figsize=(9, 3), layout="constrained")[1]
     frame, a, b = comparison.frame, comparison.a, comparison.b
-    title = f"{clip(visible_line(a.header.model.name), 40)}, the same tokens in two runs"
+    title = clip(visible_line(a.header.model.name), 40)
     _plain(ax.set_title(_drawable(title), loc="left", fontsize=10))
     ax.set_ylabel("raw probability")
     ax.set_ylim(-0.03, 1.03)
