@@ -3,11 +3,17 @@
 torch keeps a thread pool for every thread that computes, and MLX binds its streams to one, so all work
 of an engine happens here, one job after another. The thread is a daemon: a kernel that shuts down does
 not wait for a long answer.
+
+A thread that has used MLX must not end while Python ends: it asks for the interpreter once more when its
+thread-local objects go, and what Python does to a thread that asks then takes the whole process down. So
+at the end threads are left as they are, and one that has just been closed gets a moment to be gone.
 """
 
 from __future__ import annotations
 
+import atexit
 import threading
+import time
 import weakref
 from concurrent.futures import Future
 from queue import SimpleQueue
@@ -21,6 +27,9 @@ __all__ = ["Worker"]
 T = TypeVar("T")
 _Job = tuple["Future[Any]", "Callable[[], Any]"]
 
+# Seconds in which an idle thread has surely ended.
+_MOMENT = 0.1
+
 
 class Worker:
     """Runs jobs in order on a thread of its own, which ends with `close` or when the worker is collected."""
@@ -29,7 +38,8 @@ class Worker:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._thread = threading.Thread(target=_work, args=(self._jobs,), name=name, daemon=True)
         self._thread.start()
-        self._end = weakref.finalize(self, self._jobs.put, None)
+        self._end = weakref.finalize(self, _end, self._jobs)
+        self._end.atexit = False
 
     def submit(self, job: Callable[[], T]) -> Future[T]:
         """Queue a job; its result or error arrives in the future."""
@@ -46,6 +56,20 @@ class Worker:
     def close(self) -> None:
         """End the thread after the jobs that are queued."""
         self._end()
+
+
+_last_end = -_MOMENT
+
+
+def _end(jobs: SimpleQueue[_Job | None]) -> None:
+    global _last_end  # noqa: PLW0603 - one interpreter, one end
+    jobs.put(None)
+    _last_end = time.monotonic()
+
+
+@atexit.register
+def _wait_for_ended_threads() -> None:
+    time.sleep(max(0.0, _last_end + _MOMENT - time.monotonic()))
 
 
 def _work(jobs: SimpleQueue[_Job | None]) -> None:

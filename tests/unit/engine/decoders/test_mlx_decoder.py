@@ -1,6 +1,8 @@
 """The MLX decoder on tiny random models, with logits of mlx-lm itself as the reference."""
 
 import gc
+import subprocess
+import sys
 import threading
 import time
 
@@ -337,3 +339,20 @@ def test_a_closed_decoder_says_so():
     decoder.close()
     with pytest.raises(EngineClosed, match="was closed"):
         decoder.forward([5], 0)
+
+
+@pytest.mark.parametrize("last", ["engine.close()", "del engine", "pass"])
+def test_python_ends_cleanly_whatever_became_of_the_engine(last):
+    """A thread that ends while Python ends aborts the process: MLX asks for the interpreter once more."""
+    script = f"""
+from cartoolkit.engine import Engine
+from cartoolkit.engine.decoders.mlx_decoder import MlxDecoder
+from cartoolkit.models import inspect_checkpoint
+
+checkpoint = inspect_checkpoint({str(saved("llama"))!r})
+engine = Engine(lambda: MlxDecoder.load(checkpoint))
+engine.generate("!", max_tokens=3, ignore_eos=True)
+{last}
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
