@@ -54,6 +54,7 @@ screenshots: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/imports.py
 	$(BIN)/python benchmarks/decode.py
+	$(BIN)/python benchmarks/engines.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
