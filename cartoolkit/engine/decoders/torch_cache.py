@@ -42,7 +42,7 @@ class TorchCache(CachedIds):
     def has_recurrent_state(self) -> bool:
         """Whether some layer holds a state instead of keys and values of every token."""
         layers = [] if self.tensors is None else self.tensors.layers
-        return not all(getattr(layer, "is_croppable", False) for layer in layers)
+        return not all(_can_go_back(layer) for layer in layers)
 
     def _clear_tensors(self) -> None:
         from cartoolkit.engine.decoders.torch_layers import growing_cache
@@ -63,7 +63,12 @@ class TorchCache(CachedIds):
 def _can_crop_to(layer: object, length: int, held: int) -> bool:
     if (can := getattr(layer, "can_crop_to", None)) is not None:
         return can(length)
-    if not getattr(layer, "is_croppable", False):
+    if not _can_go_back(layer):
         return False
     window = getattr(layer, "sliding_window", None)
     return window is None or held < window
+
+
+def _can_go_back(layer: object) -> bool:
+    # A state of convolutions (LFM2) says that it can, and raises unless it was told to keep its past.
+    return getattr(layer, "is_croppable", False) and getattr(layer, "record_past", True)
