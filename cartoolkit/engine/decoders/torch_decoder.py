@@ -209,6 +209,6 @@ def _kernels(model: PreTrainedModel) -> Callable[[int], AbstractContextManager[N
     """What to hold during a forward of so many tokens."""
     import torch
 
-    if model.device.type == "cpu" and model.dtype == torch.bfloat16 and own_kernel_pays():
+    if model.device.type == "cpu" and model.dtype == torch.bfloat16 and own_kernel_pays(model):
         return matmul_for_rows
     return lambda _rows: contextlib.nullcontext()

@@ -1,14 +1,13 @@
 """One row times a bfloat16 matrix on a CPU: torch's own kernel where it is faster than oneDNN's.
 
 torch hands bfloat16 products to oneDNN, which is made for many rows. For one row, which is all that decoding
-has, torch's own kernel reads the weights at the memory's speed and takes half the time. torch has no argument
-for it, only a switch for the whole process.
+has, torch's own kernel reads the weights at the memory's speed, for which oneDNN takes twice the time unless
+they are in the processor's cache. torch has no argument for it, only a switch for the whole process.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -21,32 +20,50 @@ if TYPE_CHECKING:
 __all__ = ["matmul_for_rows", "own_kernel_pays"]
 
 _MARGIN = 1.3  # how much faster the own kernel must be; near 1 the choice could differ between two runs
+_SAMPLE = 100_000_000  # bytes of weights; what a processor's cache holds would tell nothing
 _PATIENCE = 10.0  # seconds; only a forward that hangs in another thread takes longer
 
 
-@functools.cache
-def own_kernel_pays() -> bool:
-    """Whether a bfloat16 product with one row is clearly faster without oneDNN here; measured once."""
+def own_kernel_pays(model: torch.nn.Module) -> bool:
+    """Whether products of one row with the bfloat16 matrices of `model` are clearly faster without oneDNN.
+
+    Measured on the model's own weights, in about a tenth of a second: the gain depends on the processor, on
+    torch, and on whether the weights fit into its cache.
+    """
     import torch
 
-    if not torch.backends.mkldnn.is_available():
+    weights = _sample(model)
+    if not weights or not torch.backends.mkldnn.is_available():
         return False
-    weights = [torch.ones(1024, 1024, dtype=torch.bfloat16) for _ in range(4)]
-    with torch.inference_mode(), _GATE.holding(on=True):
-        onednn = _seconds(weights)
-    with torch.inference_mode(), _GATE.holding(on=False):
-        own = _seconds(weights)
+    with torch.inference_mode():
+        with _GATE.holding(on=True):
+            onednn = _seconds(weights)
+        with _GATE.holding(on=False):
+            own = _seconds(weights)
     return own * _MARGIN < onednn
+
+
+def _sample(model: torch.nn.Module) -> list[torch.Tensor]:
+    """Weights of linear layers from all of the model, not much more than `_SAMPLE` bytes together."""
+    import torch
+
+    layers = (part for part in model.modules() if isinstance(part, torch.nn.Linear))
+    weights = [layer.weight for layer in layers if layer.weight.dtype == torch.bfloat16]
+    total = sum(weight.nbytes for weight in weights)
+    return weights[:: max(1, total // _SAMPLE)]
 
 
 def _seconds(weights: list[torch.Tensor]) -> float:
     import torch
 
-    row, times = torch.ones(1, 1024, dtype=torch.bfloat16), []
-    for _ in range(6):
+    rows = {
+        columns: torch.ones(1, columns, dtype=torch.bfloat16) for columns in {w.shape[1] for w in weights}
+    }
+    times = []
+    for _ in range(3):
         begun = time.perf_counter()
         for weight in weights:
-            torch.nn.functional.linear(row, weight)
+            torch.nn.functional.linear(rows[weight.shape[1]], weight)
         times.append(time.perf_counter() - begun)
     return min(times)
 
