@@ -7,21 +7,18 @@ with its answer to a name that no architecture has. No word of the message is ta
 
 from __future__ import annotations
 
-import ctypes
 import struct
 import tempfile
-import threading
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
 
 from cartoolkit.models.headers import shown
+from cartoolkit.models.llama_cpp_log import log_captured
 
 __all__ = ["why_not"]
 
 NEWER = "A newer one may know it; and a GGUF file names it in its own way ('mistral' is 'llama' there)."
 NONSENSE = "no-architecture-has-this-name"
-_ASKING = threading.Lock()  # the log callback belongs to the whole library
 
 
 def why_not(model_type: str) -> tuple[str, str] | None:
@@ -57,7 +54,7 @@ def _knows(architecture: str) -> bool:
 
 def _answer(architecture: str) -> str:
     """Everything llama.cpp logs about a model of that architecture that has nothing else."""
-    with _ASKING, tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.gguf"
         path.write_bytes(_bare_gguf(architecture))
         return _log_of_loading(path).replace(str(path), "")
@@ -66,24 +63,15 @@ def _answer(architecture: str) -> str:
 def _log_of_loading(path: Path) -> str:
     import llama_cpp
 
-    said: list[str] = []
-    callback = llama_cpp.llama_log_callback(
-        lambda _level, text, _data: said.append(text.decode("utf-8", "replace"))
-    )
-    before, data = llama_cpp.llama_log_callback(), ctypes.c_void_p()
-    llama_cpp.llama_backend_init()
-    llama_cpp.llama_log_get(cast("Any", ctypes.byref(before)), cast("Any", ctypes.byref(data)))
-    settings = llama_cpp.llama_model_default_params()
-    settings.vocab_only = True
-    settings.n_gpu_layers = 0
-    llama_cpp.llama_log_set(callback, ctypes.c_void_p(0))
-    try:
+    with log_captured() as lines:
+        llama_cpp.llama_backend_init()
+        settings = llama_cpp.llama_model_default_params()
+        settings.vocab_only = True
+        settings.n_gpu_layers = 0
         model = llama_cpp.llama_model_load_from_file(str(path).encode(), settings)
         if model:
             llama_cpp.llama_model_free(model)
-    finally:
-        llama_cpp.llama_log_set(before, data)
-    return "".join(said)
+    return "".join(line.text for line in lines)
 
 
 def _bare_gguf(architecture: str) -> bytes:

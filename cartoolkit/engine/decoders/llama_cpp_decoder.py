@@ -10,7 +10,7 @@ import numpy as np
 from cartoolkit.engine.decoders.llama_cpp_library import require_llama_cpp
 from cartoolkit.engine.decoders.llama_cpp_model import LlamaCppCache, LlamaCppModel
 from cartoolkit.engine.decoders.llama_cpp_vocabulary import LlamaCppVocabulary
-from cartoolkit.errors import EngineClosed
+from cartoolkit.errors import EngineClosed, PromptTooLong
 from cartoolkit.models import admit
 from cartoolkit.models.memory import free_memory, require_memory
 from cartoolkit.trace import ModelInfo
@@ -58,15 +58,21 @@ class LlamaCppDecoder:
 
         Raises:
             InvalidCheckpoint: llama.cpp cannot open the file; the message holds its own reason.
+            InvalidRequest: `context_length` is not from 1 to the model's training length.
             NotEnoughMemory: the cache for `context_length` does not fit.
         """
         self.prefill_chunk = _PREFILL_CHUNK["gpu" if on_gpu else "cpu"]
         self._library = require_llama_cpp()
         self._opened = LlamaCppModel(self._library)
-        # Registered before anything is opened, so that a failure in between leaves nothing open either.
-        weakref.finalize(self, self._opened.free).atexit = False
-        self._opened.open(path, on_gpu=on_gpu)
-        self._opened.make_context(context_length, threads=threads)
+        # A finalizer runs once, whether somebody closes the decoder or nobody holds it any more.
+        self._free = weakref.finalize(self, self._opened.free)
+        self._free.atexit = False
+        try:
+            self._opened.open(path, on_gpu=on_gpu)
+            self._opened.make_context(context_length, threads=threads, on_gpu=on_gpu)
+        except BaseException:
+            self._free()  # the error's traceback would hold the weights
+            raise
         self._cache = LlamaCppCache(self._library, self._opened.memory, self.prefill_chunk)
         self._vocabulary = LlamaCppVocabulary(self._library, self._opened.model)
         self.eos_ids = self._vocabulary.eos_ids
@@ -146,21 +152,28 @@ class LlamaCppDecoder:
     def forward(self, ids: Sequence[int], pos: int) -> np.ndarray:
         """Read `ids` at `pos`, the end of the cache; raw logits after the last one, float32 [vocab].
 
-        The array is llama.cpp's own memory, overwritten by the next read.
+        The array is llama.cpp's own memory, overwritten by the next read and gone after `close`.
 
         Raises:
-            ValueError: `pos` is not where the cache ends.
+            ValueError: `pos` is not where the cache ends, or there are no ids.
+            PromptTooLong: they do not fit into the context.
             EngineClosed: after `close`.
-            RuntimeError: llama.cpp failed; its code is in the message.
+            MemoryError: llama.cpp found no memory.
+            RuntimeError: llama.cpp failed otherwise; its code is in the message. The cache is as it was
+                before, or empty where it cannot be cropped.
         """
+        if not len(ids):
+            raise ValueError("logits follow a token, and there is none to read")
         self._read(ids, pos, every_row=False)
         return self._row(-1)
 
     def forward_all(self, ids: Sequence[int], pos: int) -> np.ndarray:
         """As `forward`, with the raw logits after each of `ids`, float32 [len(ids), vocab]."""
+        self._check_place(len(ids), pos)
         rows = np.empty((len(ids), self.info.vocab_size), np.float32)
-        for first in range(0, len(ids), self._opened.batch_size):
-            part = ids[first : first + self._opened.batch_size]
+        # llama.cpp keeps room for the largest number of rows it was ever asked for.
+        for first in range(0, len(ids), self.prefill_chunk):
+            part = ids[first : first + self.prefill_chunk]
             self._read(part, pos + first, every_row=True)
             for i in range(len(part)):
                 rows[first + i] = self._row(i)
@@ -171,19 +184,28 @@ class LlamaCppDecoder:
         return np.ctypeslib.as_array(pointer, (self.info.vocab_size,))
 
     def _read(self, ids: Sequence[int], pos: int, *, every_row: bool) -> None:
+        self._check_place(len(ids), pos)
+        try:
+            for first in range(0, len(ids), self._opened.batch_size):
+                part = ids[first : first + self._opened.batch_size]
+                self._fill_batch(part, pos + first, every_row=every_row)
+                _check_code(self._library.llama_decode(self._opened.context, self._opened.batch))
+        except BaseException:
+            self._cache.forget_unfinished()
+            raise
+        self._library.llama_synchronize(self._opened.context)
+        self._cache.extend(ids)
+
+    def _check_place(self, count: int, pos: int) -> None:
         self._refuse_if_closed()
         if pos != len(self._cache.token_ids):
             raise ValueError(f"forward at position {pos}, but the cache ends at {len(self._cache.token_ids)}")
-        for first in range(0, len(ids), self._opened.batch_size):
-            part = ids[first : first + self._opened.batch_size]
-            self._fill_batch(part, pos + first, every_row=every_row)
-            code = self._library.llama_decode(self._opened.context, self._opened.batch)
-            if code:
-                raise RuntimeError(
-                    f"llama_decode ended with code {code}: {_CODES.get(code, 'a fatal error')}"
-                )
-        self._library.llama_synchronize(self._opened.context)
-        self._cache.extend(ids)
+        if pos + count > self._opened.window:
+            raise PromptTooLong(
+                f"{count:,} tokens at position {pos:,} do not fit into the context of "
+                f"{self._opened.window:,} tokens.",
+                hint="Shorten the text, or pass a larger context_length to load().",
+            )
 
     def _fill_batch(self, ids: Sequence[int], pos: int, *, every_row: bool) -> None:
         batch = self._opened.batch
@@ -202,15 +224,24 @@ class LlamaCppDecoder:
         self._cache.clear()
 
     def close(self) -> None:
-        """Release weights and cache."""
-        self._opened.free()
+        """Release weights and cache; a second call does nothing."""
+        self._free()
 
     def _refuse_if_closed(self) -> None:
         if not self._opened.context:
             raise EngineClosed(f"{self.info.name} was closed; load it again.")
 
 
-# What the header says of the return values of llama_decode.
+def _check_code(code: int) -> None:
+    """Raise what a return value of `llama_decode` means: 0 is success."""
+    if code == _NO_MEMORY:
+        raise MemoryError("llama.cpp could not allocate what the computation needs")
+    if code:
+        raise RuntimeError(f"llama_decode ended with code {code}: {_CODES.get(code, 'a fatal error')}")
+
+
+# From the comment above llama_decode in llama.h, and from what it makes of ggml's own codes.
+_NO_MEMORY = -2
 _CODES = {
     1: "there is no room for these tokens in the cache",
     2: "it was aborted",

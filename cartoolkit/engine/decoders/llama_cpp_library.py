@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cartoolkit.errors import MissingDependency
+from cartoolkit.models.llama_cpp_log import ERROR, log_captured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
-__all__ = ["errors_logged", "require_llama_cpp"]
+    from cartoolkit.models.llama_cpp_log import LogLine
+
+__all__ = ["reason_logged", "require_llama_cpp"]
 
 _LIBRARY_LOGGER = "llama-cpp-python"
-_log = logging.getLogger(__name__)
-_ERROR_LEVEL, _CONTINUED = 3, 5  # ggml_log_level
 
 
 def require_llama_cpp() -> Any:  # noqa: ANN401 - the module has no types of its own
-    """The low-level module, with what it prints cut down to errors unless somebody asked for more.
+    """The low-level module, begun, and as quiet as with `verbose=False` unless somebody set it otherwise.
 
     Raises:
         MissingDependency: llama-cpp-python is not installed, or its library cannot be loaded.
@@ -36,31 +35,12 @@ def require_llama_cpp() -> Any:  # noqa: ANN401 - the module has no types of its
     if logger.level == logging.NOTSET:
         # The library prints every line at this level, hundreds of them for one model.
         logger.setLevel(logging.ERROR)
+    with log_captured():
+        llama_cpp.llama_backend_init()
     return llama_cpp
 
 
-@contextmanager
-def errors_logged(library: Any) -> Iterator[list[str]]:  # noqa: ANN401
-    """Collect what llama.cpp logs as an error; the rest goes to Python's log at level DEBUG.
-
-    The library reports a reason nowhere else: a model that cannot be opened is a null pointer.
-    """
-    lines: list[str] = []
-    level_before = [0]
-
-    @library.llama_log_callback
-    def listen(level: int, text: bytes, _: object) -> None:
-        level = level_before[0] if level == _CONTINUED else level
-        level_before[0] = level
-        line = text.decode(errors="replace").strip()
-        if level == _ERROR_LEVEL and line:
-            lines.append(line)
-        _log.debug("%s", line)
-
-    usual, data = library.llama_log_callback(), ctypes.c_void_p()
-    library.llama_log_get(ctypes.byref(usual), ctypes.byref(data))
-    library.llama_log_set(listen, None)
-    try:
-        yield lines
-    finally:
-        library.llama_log_set(usual, data)
+def reason_logged(lines: Sequence[LogLine]) -> str:
+    """The first of llama.cpp's complaints, which the others follow from, without the place in its source."""
+    said = next((line.text.strip() for line in lines if line.level == ERROR and line.text.strip()), "")
+    return said.split(": ", 1)[-1].removeprefix("error loading model: ") or "it gave no reason"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from typing import TYPE_CHECKING, Any
 
 from cartoolkit.engine.decoders.cached_ids import CachedIds
 from cartoolkit.engine.decoders.cores import usable_cores
-from cartoolkit.engine.decoders.llama_cpp_library import errors_logged
-from cartoolkit.errors import InvalidCheckpoint, InvalidRequest
-from cartoolkit.models.memory import free_memory, require_memory
+from cartoolkit.engine.decoders.llama_cpp_library import reason_logged
+from cartoolkit.errors import InvalidCheckpoint, InvalidRequest, NotEnoughMemory
+from cartoolkit.models.llama_cpp_log import log_captured
+from cartoolkit.models.memory import free_memory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,21 +26,22 @@ _FLOAT16_BYTES = 2
 
 
 class LlamaCppModel:
-    """What llama.cpp allocates for one model, and freeing it, once, from whichever thread comes first.
+    """What llama.cpp allocates for one model, and freeing it.
 
     Attributes:
         model: `llama_model *`, None before `open` and after `free`.
         context: `llama_context *`, None before `make_context` and after `free`.
         batch: a `llama_batch` with room for `batch_size` tokens.
+        window: how many tokens may be in the context, 0 before `make_context`.
+        batch_size: how many tokens the context reads at once; more would end the process.
     """
-
-    batch_size = _BATCH
 
     def __init__(self, library: Any) -> None:  # noqa: ANN401 - ctypes
         self._library = library
         self.model: Any = None
         self.context: Any = None
         self.batch: Any = None
+        self.window = self.batch_size = 0
 
     def open(self, path: Path, *, on_gpu: bool) -> None:
         """Map the file's weights.
@@ -48,68 +51,97 @@ class LlamaCppModel:
         """
         settings = self._library.llama_model_default_params()
         settings.n_gpu_layers = -1 if on_gpu else 0
-        with errors_logged(self._library) as said:
-            self.model = self._library.llama_model_load_from_file(str(path).encode(), settings)
+        with log_captured() as said:
+            self.model = self._library.llama_model_load_from_file(os.fsencode(path), settings)
         if not self.model:
             raise InvalidCheckpoint(
-                f"{path} could not be opened by llama.cpp: {_reason(said)}",
+                f"{path} could not be opened by llama.cpp: {reason_logged(said)}",
                 hint="Check that the file is complete, and that this version of llama-cpp-python knows its "
                 "architecture and quantization.",
             )
+        if self._library.llama_model_has_encoder(self.model):
+            raise InvalidCheckpoint(f"{path} holds an encoder, and a model that continues text is needed.")
 
-    def make_context(self, wanted: int | None, *, threads: int | None) -> None:
+    def make_context(self, wanted: int | None, *, threads: int | None, on_gpu: bool) -> None:
         """Allocate the cache for a window of `wanted` tokens, None for what is usual.
 
         Raises:
-            InvalidRequest: the model was not trained for so many.
+            InvalidRequest: `wanted` is no number of tokens that the model was trained for.
             NotEnoughMemory: they do not fit.
-            InvalidCheckpoint: llama.cpp refuses.
+            InvalidCheckpoint: llama.cpp refuses, or the model does not continue text.
         """
-        settings = self._library.llama_context_default_params()
-        settings.n_ctx = self._usual_window() if wanted is None else self._checked_window(wanted)
-        settings.n_batch = settings.n_ubatch = _BATCH
-        settings.n_threads = settings.n_threads_batch = threads or usable_cores()
-        settings.no_perf = True
-        # A full cache for sliding windows too, so that it can be cropped anywhere.
-        settings.swa_full = True
-        with errors_logged(self._library) as said:
+        window = self._usual_window() if wanted is None else self._checked_window(wanted)
+        with log_captured() as said:
+            settings = self._context_settings(window, threads or usable_cores(), on_gpu=on_gpu)
             self.context = self._library.llama_init_from_model(self.model, settings)
         if not self.context:
             raise InvalidCheckpoint(
-                f"llama.cpp could not make a context of {settings.n_ctx:,} tokens: {_reason(said)}",
+                f"llama.cpp could not make a context of {window:,} tokens: {reason_logged(said)}",
                 hint="Pass a smaller context_length to load().",
             )
-        self.batch = self._library.llama_batch_init(_BATCH, 0, 1)
+        if not self.memory:
+            raise InvalidCheckpoint(
+                "the model keeps no cache, as one for embeddings; a model that continues text is needed."
+            )
+        # llama.cpp rounds its context up, and its batch down to the context.
+        self.window = window
+        self.batch_size = min(_BATCH, self._library.llama_n_batch(self.context))
+        self.batch = self._library.llama_batch_init(self.batch_size, 0, 1)
+
+    def _context_settings(self, window: int, threads: int, *, on_gpu: bool) -> Any:  # noqa: ANN401 - ctypes
+        settings = self._library.llama_context_default_params()
+        settings.n_ctx = window
+        settings.n_batch = settings.n_ubatch = _BATCH
+        settings.n_threads = settings.n_threads_batch = threads
+        settings.offload_kqv = settings.op_offload = on_gpu
+        settings.no_perf = True
+        # A full cache for sliding windows too, so that it can be cropped anywhere.
+        settings.swa_full = True
+        return settings
 
     def _usual_window(self) -> int:
         """What the model was trained for, as far as a quarter of the free memory holds it; at least 512."""
-        trained = self._library.llama_model_n_ctx_train(self.model)
         fitting = int(free_memory() * _CACHE_SHARE) // max(self.cache_bytes_per_token, 1)
-        return min(trained, max(min(_USUAL_CONTEXT, fitting), 512))
+        return min(self._trained_window, max(min(_USUAL_CONTEXT, fitting), 512))
 
     def _checked_window(self, wanted: int) -> int:
-        trained = self._library.llama_model_n_ctx_train(self.model)
-        if not 1 <= wanted <= trained:
+        trained = self._trained_window
+        if not isinstance(wanted, int) or isinstance(wanted, bool) or not 1 <= wanted <= trained:
             raise InvalidRequest(
                 f"context_length must be from 1 to {trained:,}, its training length; got {wanted!r}."
             )
-        require_memory(
-            wanted * self.cache_bytes_per_token, free_memory(), what=f"The cache for {wanted:,} tokens"
-        )
+        needed, free = wanted * self.cache_bytes_per_token, free_memory()
+        if needed > free:
+            raise NotEnoughMemory(
+                f"the cache for {wanted:,} tokens needs {needed / 1e6:,.0f} MB of memory, and this machine "
+                f"has {free / 1e6:,.0f} MB free.",
+                hint="Pass a smaller context_length, or close other engines (engine.close()).",
+            )
         return wanted
+
+    @property
+    def _trained_window(self) -> int:
+        return self._library.llama_model_n_ctx_train(self.model)
 
     @property
     def cache_bytes_per_token(self) -> int:
         """Bytes of one token in the key/value cache: float16 over all layers, an upper bound for hybrids."""
         library, model = self._library, self.model
-        width = library.llama_model_n_embd(model) // max(library.llama_model_n_head(model), 1)
-        kept = library.llama_model_n_head_kv(model) * width
-        return 2 * _FLOAT16_BYTES * kept * library.llama_model_n_layer(model)
+        usual = library.llama_model_n_embd(model) // max(library.llama_model_n_head(model), 1)
+        width = self._number("attention.key_length", usual) + self._number("attention.value_length", usual)
+        # In a hybrid the first layer may have no attention.
+        heads = library.llama_model_n_head_kv(model) or library.llama_model_n_head(model)
+        return _FLOAT16_BYTES * heads * width * library.llama_model_n_layer(model)
 
-    @property
-    def window(self) -> int:
-        """Tokens that the context really holds."""
-        return self._library.llama_n_ctx(self.context)
+    def _number(self, key: str, otherwise: int) -> int:
+        """A count from the header, below the architecture's name."""
+        text = self._text(f"{self._text('general.architecture')}.{key}")
+        return int(text) if text.isdecimal() else otherwise
+
+    def _text(self, key: str) -> str:
+        buffer = ctypes.create_string_buffer(128)
+        self._library.llama_model_meta_val_str(self.model, key.encode(), buffer, len(buffer))
+        return buffer.value.decode(errors="replace")
 
     @property
     def memory(self) -> Any:  # noqa: ANN401 - ctypes
@@ -124,7 +156,7 @@ class LlamaCppModel:
         return buffer.value.decode(errors="replace")
 
     def free(self) -> None:
-        """Release everything; a second call does nothing."""
+        """Release everything that there is."""
         model, context, batch = self.model, self.context, self.batch
         self.model = self.context = self.batch = None
         if batch is not None:
@@ -143,6 +175,10 @@ class LlamaCppCache(CachedIds):
         self._memory = memory
         super().__init__(chunk)
 
+    def forget_unfinished(self) -> None:
+        """After a read that failed halfway: keep what was recorded and nothing else."""
+        self._crop(len(self.token_ids))
+
     def _clear_tensors(self) -> None:
         self._library.llama_memory_clear(self._memory, True)
 
@@ -154,8 +190,3 @@ class LlamaCppCache(CachedIds):
             and library.llama_memory_seq_pos_min(memory, 0) == 0
             and library.llama_memory_seq_pos_max(memory, 0) == length - 1
         )
-
-
-def _reason(said: list[str]) -> str:
-    """The first of llama.cpp's complaints, which the others follow from."""
-    return said[0].split(": ", 1)[-1] if said else "it gave no reason"

@@ -27,18 +27,28 @@ class LlamaCppVocabulary:
     def encode(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
         """Text to ids; names of control tokens in the text become those tokens."""
         data = text.encode()
-        room = len(data) + 8
+        ids, count = self._tokenized(data, len(data) + 8, add_special_tokens)
+        if count < 0:
+            # A vocabulary may write one byte as several tokens; minus the count is what it needs.
+            ids, count = self._tokenized(data, -count, add_special_tokens)
+        if count < 0:
+            raise ValueError(f"llama.cpp could not tokenize a text of {len(data):,} bytes")
+        return list(ids[:count])
+
+    def _tokenized(self, data: bytes, room: int, add_special_tokens: bool) -> tuple[Any, int]:  # noqa: FBT001
+        """An array of `room` ids and how many are set; negative if they need more room."""
         ids = (self._library.llama_token * room)()
         # llama.cpp takes the text with its length, so that a zero byte inside does not end it.
         count = self._library.llama_tokenize(
             self._vocab, data, len(data), ids, room, add_special_tokens, True
         )
-        if count < 0:
-            raise ValueError(f"llama.cpp could not tokenize a text of {len(data):,} bytes")
-        return list(ids[:count])
+        return ids, count
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Ids to text, control tokens left out."""
+        """Ids to text, control tokens left out.
+
+        It is the tokens' bytes: where a vocabulary writes a space before the first word, it stays.
+        """
         special = self.special_ids
         return b"".join(self.token_bytes(i) for i in ids if i not in special).decode(errors="replace")
 
@@ -63,7 +73,12 @@ class LlamaCppVocabulary:
 
     @cached_property
     def eos_ids(self) -> frozenset[int]:
-        """Every token at which llama.cpp ends a text: end of text, of turn, of message."""
+        """Every token at which llama.cpp ends a text: end of text, of turn, of message.
+
+        It also goes by names, so there may be more of them than a checkpoint's `generation_config.json` has:
+        for SmolLM2 also ``<|endoftext|>`` and ``<reponame>`` beside ``<|im_end|>``. An answer ends here as in
+        every other program over llama.cpp.
+        """
         named = {self._library.llama_vocab_eos(self._vocab), self._library.llama_vocab_eot(self._vocab)}
         ends = self._library.llama_vocab_is_eog
         return frozenset(i for i in self.special_ids | named if i >= 0 and ends(self._vocab, i))
