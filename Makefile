@@ -53,8 +53,9 @@ screenshots: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/imports.py
-	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/engines.py
+	$(BIN)/python benchmarks/branching.py
+	$(BIN)/python benchmarks/agreement.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -160,10 +160,14 @@ def _ours(**settings: Any) -> Callable[[], Run]:  # noqa: ANN401
 
 _TORCH = ("torch", "transformers")
 _MLX = ("mlx.core", "mlx_lm")
+_BLIND = {"temperature": 0, "inspect": False}
 PEERS = {
     "transformers.generate bf16": Peer(_TORCH, ("torch", "transformers"), _transformers),
     "cartoolkit torch bf16": Peer(
         ("cartoolkit", *_TORCH), ("torch",), _ours(engine="torch", dtype="bfloat16")
+    ),
+    "cartoolkit torch bf16, blind": Peer(
+        ("cartoolkit", *_TORCH), ("torch",), _ours(engine="torch", dtype="bfloat16", sampling=_BLIND)
     ),
     "cartoolkit torch int8": Peer(
         ("cartoolkit", *_TORCH), ("torch",), _ours(engine="torch", dtype="bfloat16", quantize="int8")
@@ -173,6 +177,9 @@ PEERS = {
     "cartoolkit gguf": Peer(("cartoolkit", "llama_cpp"), ("llama-cpp-python",), _ours(engine="gguf")),
     "cartoolkit gguf, sampling": Peer(
         ("cartoolkit", "llama_cpp"), ("llama-cpp-python",), _ours(engine="gguf", sampling={})
+    ),
+    "cartoolkit gguf, blind": Peer(
+        ("cartoolkit", "llama_cpp"), ("llama-cpp-python",), _ours(engine="gguf", sampling=_BLIND)
     ),
     "mlx_lm.stream_generate": Peer(_MLX, ("mlx", "mlx-lm"), _mlx_lm),
     "cartoolkit mlx": Peer(("cartoolkit", *_MLX), ("mlx",), _ours(engine="mlx")),
