@@ -29,6 +29,9 @@ class NextToken:
         self._token = mx.array([[0]])
         # MLX documents that what is written into such a view is reflected in the array.
         self._place = np.array(self._token, copy=False)
+        self._place[0, 0] = 1
+        # A device with memory of its own might not see it; then nothing is laid out.
+        self._is_seen = (self._token + 1).item() == 2
         self._waiting: mx.array | None = None
         self._before: list[Any] = []
 
@@ -39,6 +42,8 @@ class NextToken:
             compute: ids [1, 1] to logits, not yet carried out; it moves the caches on.
             layers: the caches, as they are before it.
         """
+        if not self._is_seen:
+            return
         self._before = [_copied(layer) for layer in layers]
         self._waiting = compute(self._token)
 
