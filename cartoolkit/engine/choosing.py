@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
-from cartoolkit.errors import CartoolkitError, InvalidRequest, MissingDependency
+from cartoolkit.errors import CartoolkitError, InvalidCheckpoint, InvalidRequest, MissingDependency
 from cartoolkit.models import available_formats, checkpoint_served, engine_status, resolve
 from cartoolkit.models.engines import ENGINES, EngineName
 
@@ -105,22 +105,25 @@ def _resolved(model: str | Path | None, engine: EngineName, wishes: Wishes, *, p
         progress=progress,
         allow_pickle=wishes.allow_pickle and engine == "torch",
         trust_remote_code=wishes.trust_remote_code,
+        engine=engine,
     )
 
 
 def _best(model: str | Path | None, wishes: Wishes, *, progress: bool) -> Choice:
     kind = machine_kind()
     formats = available_formats(model)
+    if not _readable(wishes) & set(formats):
+        # Neither engine is at fault; what is wrong with the files is said best where they are read.
+        checkpoint = resolve(model, formats=("safetensors", "gguf"), progress=progress)
+        formats = (checkpoint.format,)
     passed_over: dict[EngineName, str] = {}
     hints: list[str] = []
     for engine in ORDER[kind]:
         why_not, hint = _outside_reason(engine, wishes, formats, try_import=True)
         checkpoint = None
         if not why_not:
-            checkpoint = _resolved(model, engine, wishes, progress=progress)
-            verdict = checkpoint_served(checkpoint, engine)
-            why_not, hint = verdict.reason, verdict.hint
-        if checkpoint is not None and not why_not:
+            checkpoint, why_not, hint = _tried(model, engine, wishes, progress=progress)
+        if checkpoint is not None:
             for other in ORDER[kind][ORDER[kind].index(engine) + 1 :]:
                 reason, _ = _outside_reason(other, wishes, formats, try_import=False)
                 passed_over[other] = reason or "slower here"
@@ -128,6 +131,25 @@ def _best(model: str | Path | None, wishes: Wishes, *, progress: bool) -> Choice
         passed_over[engine] = why_not
         hints.extend([hint] if hint else [])
     raise _nothing_serves(model, passed_over, hints)
+
+
+def _readable(wishes: Wishes) -> set[Format]:
+    """The formats that some engine reads."""
+    pickles: set[Format] = {"pickle"} if wishes.allow_pickle else set()
+    return pickles.union(*READS.values())
+
+
+def _tried(
+    model: str | Path | None, engine: EngineName, wishes: Wishes, *, progress: bool
+) -> tuple[Checkpoint | None, str, str | None]:
+    """The checkpoint, if the engine can serve it, else why not and what to do."""
+    try:
+        checkpoint = _resolved(model, engine, wishes, progress=progress)
+    except InvalidCheckpoint as error:
+        # The hub's config was enough to tell, so no weights were downloaded.
+        return None, str(error), error.hint
+    verdict = checkpoint_served(checkpoint, engine)
+    return (checkpoint, "", None) if verdict else (None, verdict.reason, verdict.hint)
 
 
 def _why(kind: str, wishes: Wishes) -> str:
