@@ -310,12 +310,13 @@ class Session:
 
     def _fail(self, error: BaseException, on_corruption: Callable[[], None]) -> None:
         self.error = error
-        if isinstance(error, ForwardFailed):
-            _release_frames(error)
-            on_corruption()
         self._recorder.update(stop_reason="error", stop_detail=str(error))
         if isinstance(error, EngineError):
             error.trace = self.trace
+        if isinstance(error, ForwardFailed):
+            _release_frames(error)
+            self._recorder.finish()  # a decoder that is closed may not know its tokens any more
+            on_corruption()
         self._end("failed")
 
     def _end(self, phase: State) -> None:
@@ -323,8 +324,10 @@ class Session:
             if self.done:
                 return
             self._phase = phase
-            self._recorder.finish()
-            self._done.set()
+            try:
+                self._recorder.finish()
+            finally:
+                self._done.set()  # whatever happens, nobody waits for ever
         self._notify()
 
     def _notify(self) -> None:

@@ -74,7 +74,7 @@ class LlamaCppDecoder:
             self._free()  # the error's traceback would hold the weights
             raise
         self._cache = LlamaCppCache(self._library, self._opened.memory, self.prefill_chunk)
-        self._vocabulary = LlamaCppVocabulary(self._library, self._opened.model)
+        self._vocabulary = LlamaCppVocabulary(self._library, self._opened)
         self.eos_ids = self._vocabulary.eos_ids
         self.info = ModelInfo(
             name=name or path.stem,

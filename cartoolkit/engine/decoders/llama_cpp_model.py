@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cartoolkit.engine.decoders.cached_ids import CachedIds
 from cartoolkit.engine.decoders.cores import usable_cores
 from cartoolkit.engine.decoders.llama_cpp_library import reason_logged
-from cartoolkit.errors import InvalidCheckpoint, InvalidRequest, NotEnoughMemory
+from cartoolkit.errors import EngineClosed, InvalidCheckpoint, InvalidRequest, NotEnoughMemory
 from cartoolkit.models.llama_cpp_log import log_captured
 from cartoolkit.models.memory import free_memory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = ["LlamaCppCache", "LlamaCppModel"]
@@ -42,6 +45,7 @@ class LlamaCppModel:
         self.context: Any = None
         self.batch: Any = None
         self.window = self.batch_size = 0
+        self._using = threading.RLock()
 
     def open(self, path: Path, *, on_gpu: bool) -> None:
         """Map the file's weights.
@@ -155,10 +159,23 @@ class LlamaCppModel:
         self._library.llama_model_desc(self.model, buffer, len(buffer))
         return buffer.value.decode(errors="replace")
 
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the model from being freed by another thread.
+
+        Raises:
+            EngineClosed: it was freed already.
+        """
+        with self._using:
+            if not self.model:
+                raise EngineClosed("the model was closed; load it again.")
+            yield
+
     def free(self) -> None:
         """Release everything that there is."""
-        model, context, batch = self.model, self.context, self.batch
-        self.model = self.context = self.batch = None
+        with self._using:
+            model, context, batch = self.model, self.context, self.batch
+            self.model = self.context = self.batch = None
         if batch is not None:
             self._library.llama_batch_free(batch)
         if context:

@@ -10,17 +10,24 @@ from cartoolkit.chat import ChatTemplate
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from cartoolkit.engine.decoders.llama_cpp_model import LlamaCppModel
+
 __all__ = ["LlamaCppVocabulary"]
 
 
 class LlamaCppVocabulary:
-    """Wraps the vocabulary of a model that llama.cpp has opened; valid as long as the model is."""
+    """Wraps the vocabulary of a model that llama.cpp has opened; valid as long as the model is.
 
-    def __init__(self, library: Any, model: Any) -> None:  # noqa: ANN401 - ctypes
+    Other threads than the engine's may ask for tokens, such as a view's; what they ask for is locked against
+    freeing the model.
+    """
+
+    def __init__(self, library: Any, opened: LlamaCppModel) -> None:  # noqa: ANN401 - ctypes
         self._library = library
-        self._vocab = library.llama_model_get_vocab(model)
+        self._opened = opened
+        self._vocab = library.llama_model_get_vocab(opened.model)
         self.size: int = library.llama_vocab_n_tokens(self._vocab)
-        template = library.llama_model_chat_template(model, None)
+        template = library.llama_model_chat_template(opened.model, None)
         self._template = template.decode(errors="replace") if template else ""
         self._bytes: dict[int, bytes] = {}
 
@@ -39,9 +46,10 @@ class LlamaCppVocabulary:
         """An array of `room` ids and how many are set; negative if they need more room."""
         ids = (self._library.llama_token * room)()
         # llama.cpp takes the text with its length, so that a zero byte inside does not end it.
-        count = self._library.llama_tokenize(
-            self._vocab, data, len(data), ids, room, add_special_tokens, True
-        )
+        with self._opened.in_use():
+            count = self._library.llama_tokenize(
+                self._vocab, data, len(data), ids, room, add_special_tokens, True
+            )
         return ids, count
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -59,17 +67,19 @@ class LlamaCppVocabulary:
         return self._bytes[token_id]
 
     def _piece(self, token_id: int) -> bytes:
-        return _filled(
-            lambda buffer, room: self._library.llama_token_to_piece(
-                self._vocab, token_id, buffer, room, 0, True
+        with self._opened.in_use():
+            return _filled(
+                lambda buffer, room: self._library.llama_token_to_piece(
+                    self._vocab, token_id, buffer, room, 0, True
+                )
             )
-        )
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
         """Every control token."""
         is_control = self._library.llama_vocab_is_control
-        return frozenset(i for i in range(self.size) if is_control(self._vocab, i))
+        with self._opened.in_use():
+            return frozenset(i for i in range(self.size) if is_control(self._vocab, i))
 
     @cached_property
     def eos_ids(self) -> frozenset[int]:
@@ -88,10 +98,11 @@ class LlamaCppVocabulary:
         """The template in the file, if it has one."""
         if not self._template:
             return None
-        marks = {
-            "bos_token": self._library.llama_vocab_bos(self._vocab),
-            "eos_token": self._library.llama_vocab_eos(self._vocab),
-        }
+        with self._opened.in_use():
+            marks = {
+                "bos_token": self._library.llama_vocab_bos(self._vocab),
+                "eos_token": self._library.llama_vocab_eos(self._vocab),
+            }
         names = {name: self.token_bytes(i).decode(errors="replace") for name, i in marks.items() if i >= 0}
         return ChatTemplate(self._template, names)
 
