@@ -20,6 +20,10 @@
     │   │   └── OutOfMemory             it raised because the machine had no memory left
     │   ├── NotEnoughMemory             the weights or the cache do not fit into memory
     │   └── DecodeTimeout               the time ceiling passed before the first token
+    ├── RetrievalError                  something about looking things up
+    │   ├── InvalidIndex                an index or corpus file is damaged, foreign or too new
+    │   ├── RetrieverFailed             a look-up raised, or answered with something that is no text
+    │   └── UnreadableDocument          a document holds no text that can be read
     └── TraceError                      a trace file is damaged, foreign or too new
 
 Each message says what happened and with which value; `hint` says what to do and is also shown
@@ -42,6 +46,7 @@ __all__ = [
     "ForwardFailed",
     "HashMismatch",
     "InvalidCheckpoint",
+    "InvalidIndex",
     "InvalidRequest",
     "MissingDependency",
     "ModelError",
@@ -51,7 +56,10 @@ __all__ = [
     "NotEnoughSpace",
     "OutOfMemory",
     "PromptTooLong",
+    "RetrievalError",
+    "RetrieverFailed",
     "TraceError",
+    "UnreadableDocument",
     "UnsupportedMode",
 ]
 
@@ -144,6 +152,22 @@ class OutOfMemory(ForwardFailed):
 
 class DecodeTimeout(EngineError):
     """The wall-clock ceiling passed before a single token was produced."""
+
+
+class RetrievalError(CartoolkitError):
+    """Something went wrong while passages were read, indexed or looked up."""
+
+
+class InvalidIndex(RetrievalError):
+    """A file is not an index or corpus of this package, is damaged, or was written by a newer version."""
+
+
+class RetrieverFailed(RetrievalError):
+    """A look-up could not be made; the message says by what and why."""
+
+
+class UnreadableDocument(RetrievalError):
+    """A document is damaged, locked by a password, or holds no text."""
 
 
 class TraceError(CartoolkitError):
