@@ -32,7 +32,11 @@ class LlamaCppVocabulary:
         self._bytes: dict[int, bytes] = {}
 
     def encode(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
-        """Text to ids; names of control tokens in the text become those tokens."""
+        """Text to ids; names of control tokens in the text become those tokens.
+
+        They are transformers' ids, but for text around a byte that the vocabulary has no token for (such as
+        0x16 in SmolLM2's): both drop it, and transformers merges what stands on its two sides.
+        """
         data = text.encode()
         ids, count = self._tokenized(data, len(data) + 8, add_special_tokens)
         if count < 0:
