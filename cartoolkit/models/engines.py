@@ -5,9 +5,13 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["ENGINES", "EngineName", "EngineStatus", "engine_status"]
 
@@ -89,8 +93,27 @@ def _import_failure(engine: str) -> str:
     """What importing the engine's libraries raises, as one line; empty if all is well."""
     for module in _PARTS[engine]:
         try:
-            importlib.import_module(module)
+            with _limits_kept():
+                importlib.import_module(module)
         except Exception as error:  # noqa: BLE001 - a library may fail in any way, and each is an answer
             lines = str(error).strip().splitlines() or [type(error).__name__]
             return f"{module}: {lines[0]}"
     return ""
+
+
+@contextmanager
+def _limits_kept() -> Iterator[None]:
+    """mlx-lm lowers the process's limit of open files on import, also the hard one, which only root can raise.
+
+    A notebook's kernel is not mlx-lm's process, so its wish is not heard.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows
+        yield
+        return
+    usual, resource.setrlimit = resource.setrlimit, lambda *_: None
+    try:
+        yield
+    finally:
+        resource.setrlimit = usual
