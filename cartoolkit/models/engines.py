@@ -103,7 +103,7 @@ def _import_failure(engine: str) -> str:
 
 @contextmanager
 def _limits_kept() -> Iterator[None]:
-    """mlx-lm lowers the process's limit of open files on import, also the hard one, which only root can raise.
+    """mlx-lm lowers the limit of open files on import, also the hard one, which only root can raise again.
 
     A notebook's kernel is not mlx-lm's process, so its wish is not heard.
     """
