@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
+from cartoolkit.engine.opening import refuse_meaningless
 from cartoolkit.errors import CartoolkitError, InvalidCheckpoint, InvalidRequest, MissingDependency
 from cartoolkit.models import available_formats, checkpoint_served, engine_status, resolve
 from cartoolkit.models.engines import ENGINES, EngineName
@@ -90,12 +91,22 @@ def choose_engine(
 
     Raises:
         ModelError, NetworkUnavailable: as for `resolve`.
-        MissingDependency: no engine that could serve it is installed.
+        MissingDependency: no engine that could serve it is installed; nothing was fetched.
         InvalidCheckpoint: no engine that is installed can serve it.
+        InvalidRequest: what is wished for means nothing to the engine that is named, or no engine has it.
     """
     if engine is not None:
+        _require(engine, wishes)
         return Choice(engine, _resolved(model, engine, wishes, progress=progress), "asked for")
     return _best(model, wishes, progress=progress)
+
+
+def _require(engine: EngineName, wishes: Wishes) -> None:
+    """Refuse what a named engine cannot do, before anything is fetched for it."""
+    status = engine_status(engine, try_import=False)
+    if not status.usable:
+        raise MissingDependency(status.why_not, hint=status.hint)
+    refuse_meaningless(engine, wishes)
 
 
 def _resolved(model: str | Path | None, engine: EngineName, wishes: Wishes, *, progress: bool) -> Checkpoint:
@@ -118,11 +129,13 @@ def _best(model: str | Path | None, wishes: Wishes, *, progress: bool) -> Choice
         formats = (checkpoint.format,)
     passed_over: dict[EngineName, str] = {}
     hints: list[str] = []
+    refused = False
     for engine in ORDER[kind]:
         why_not, hint = _outside_reason(engine, wishes, formats, try_import=True)
         checkpoint = None
         if not why_not:
             checkpoint, why_not, hint = _tried(model, engine, wishes, progress=progress)
+            refused = refused or checkpoint is None
         if checkpoint is not None:
             for other in ORDER[kind][ORDER[kind].index(engine) + 1 :]:
                 reason, _ = _outside_reason(other, wishes, formats, try_import=False)
@@ -130,7 +143,7 @@ def _best(model: str | Path | None, wishes: Wishes, *, progress: bool) -> Choice
             return Choice(engine, checkpoint, _why(kind, wishes), passed_over)
         passed_over[engine] = why_not
         hints.extend([hint] if hint else [])
-    raise _nothing_serves(model, passed_over, hints)
+    raise _nothing_serves(model, passed_over, hints, refused=refused)
 
 
 def _readable(wishes: Wishes) -> set[Format]:
@@ -153,10 +166,15 @@ def _tried(
 
 
 def _why(kind: str, wishes: Wishes) -> str:
-    asked = [name for name in ("device", "dtype", "quantize") if getattr(wishes, name) is not None]
-    return (
-        f"fits {', '.join(asked)}" if asked else f"fastest on {'a' if kind != 'Apple GPU' else 'an'} {kind}"
-    )
+    asked = [
+        name
+        for name in ("device", "dtype", "quantize", "context_length")
+        if getattr(wishes, name) is not None
+    ]
+    return f"fits {', '.join(asked)}" if asked else f"fastest {_ON[kind]}"
+
+
+_ON = {"CUDA": "with CUDA", "Apple GPU": "on an Apple GPU", "CPU": "on a CPU"}
 
 
 def _outside_reason(
@@ -165,12 +183,12 @@ def _outside_reason(
     """Why not, as far as that shows without the files, and what to do; empty if nothing is against it."""
     if reason := _against_wishes(engine, wishes):
         return reason, None
-    status = engine_status(engine, try_import=False)
-    if not status.usable:
-        return "not installed", status.hint
     readable = {*READS[engine], *(("pickle",) if wishes.allow_pickle and engine == "torch" else ())}
     if not readable & set(formats):
         return f"reads no {' or '.join(formats)} files", None
+    status = engine_status(engine, try_import=False)
+    if not status.usable:
+        return _NOT_INSTALLED, status.hint
     if try_import:
         status = engine_status(engine)
     return status.why_not, status.hint
@@ -178,27 +196,39 @@ def _outside_reason(
 
 def _against_wishes(engine: EngineName, wishes: Wishes) -> str:
     """What the caller asked for and this engine does not have."""
-    if engine == "gguf" and wishes.dtype:
+    if engine == "gguf" and wishes.dtype is not None:
         return "keeps the file's own precision"
-    if engine == "gguf" and wishes.quantize:
+    if engine == "gguf" and wishes.quantize is not None:
         return "takes weights as the file has them"
-    if engine != "gguf" and wishes.context_length:
+    if engine != "gguf" and wishes.context_length is not None:
         return "needs no context_length"
-    if engine == "torch" and wishes.quantize not in (None, "int8"):
+    if wishes.quantize not in (None, *_PACKS[engine]):
         return f"does not quantize to {wishes.quantize}"
     family = (wishes.device or "").split(":")[0]
-    if family in (("gpu",) if engine == "torch" else ("cuda", "mps")):
+    if family in _FOREIGN_DEVICES[engine]:
         return f"has no device {wishes.device}"
     return ""
 
 
+_NOT_INSTALLED = "not installed"
+_PACKS: dict[EngineName, tuple[str, ...]] = {"torch": ("int8",), "mlx": ("int8", "int4"), "gguf": ()}
+_FOREIGN_DEVICES: dict[EngineName, tuple[str, ...]] = {
+    "torch": ("gpu",),
+    "mlx": ("cuda", "mps"),
+    "gguf": ("cuda", "mps"),
+}
+
+
 def _nothing_serves(
-    model: str | Path | None, reasons: dict[EngineName, str], hints: list[str]
+    model: str | Path | None, reasons: dict[EngineName, str], hints: list[str], *, refused: bool
 ) -> CartoolkitError:
-    said = "; ".join(f"{engine}: {reason}" for engine, reason in reasons.items())
+    """The error; `refused`: an engine that reads such files looked at these and cannot use them."""
+    said = "; ".join(f"{engine}: {reason.rstrip('.')}" for engine, reason in reasons.items())
     message = f"no engine here can load {'the default model' if model is None else model!s}. {said}."
     hint = hints[0] if hints else None
-    if any(reason == "not installed" for reason in reasons.values()):
+    if refused:
+        return InvalidCheckpoint(message, hint=hint)
+    if _NOT_INSTALLED in reasons.values():
         return MissingDependency(message, hint=hint)
     return InvalidRequest(message, hint=hint)
 

@@ -77,7 +77,10 @@ def load(
 
 def _sentence(loaded: Engine, choice: Choice, opening: Opening, how: str) -> str:
     info = loaded.info
-    others = ", ".join(f"{engine} ({reason})" for engine, reason in choice.passed_over.items())
+    engines_by_reason: dict[str, list[str]] = {}
+    for engine, reason in choice.passed_over.items():
+        engines_by_reason.setdefault(reason.rstrip("."), []).append(engine)
+    others = ", ".join(f"{' and '.join(names)} ({reason})" for reason, names in engines_by_reason.items())
     return (
         f"{info.name}: {info.engine} ({choice.why}) on {info.device} ({opening.why_device}), "
         f"{info.dtype} ({opening.why_dtype}), context {info.context_length:,} tokens, {how}"
@@ -94,8 +97,12 @@ def _engine_of(
 ) -> tuple[Engine, str]:
     """The engine that is loaded already, or a new one, and which of the two it is in words."""
     begun = time.perf_counter()
-    known = None if fresh else _LOADED.get(key)
-    if known is not None and not known.closed:
+    known = _LOADED.get(key)
+    if known is not None and known.closed:
+        known = None
+    if known is not None and not fresh:
         return known, "used again, as it was loaded already"
-    engine = _LOADED[key] = Engine(load_decoder)
+    engine = Engine(load_decoder)
+    if known is None:
+        _LOADED[key] = engine
     return engine, f"loaded in {time.perf_counter() - begun:.1f} s"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cartoolkit.models import Checkpoint
     from cartoolkit.models.engines import EngineName
 
-__all__ = ["Opening", "prepare_opening"]
+__all__ = ["Opening", "prepare_opening", "refuse_meaningless"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,30 @@ def prepare_opening(engine: EngineName, checkpoint: Checkpoint, wishes: Wishes) 
         MissingDependency: the engine's library is not installed.
         InvalidRequest: it has no such device, dtype or quantization.
     """
+    refuse_meaningless(engine, wishes)
     return _PREPARE[engine](checkpoint, wishes)
+
+
+def refuse_meaningless(engine: EngineName, wishes: Wishes) -> None:
+    """Refuse a setting that the engine has no use for, rather than pass over it.
+
+    Raises:
+        InvalidRequest: with the setting, its value and the reason.
+    """
+    for name, reason in _MEANINGLESS[engine].items():
+        value = getattr(wishes, name)
+        if value is not None:
+            raise InvalidRequest(f"{name}={value!r} means nothing to the {engine} engine: {reason}.")
+
+
+_MEANINGLESS: dict[EngineName, dict[str, str]] = {
+    "torch": {"context_length": "its cache grows with the text"},
+    "mlx": {"context_length": "its cache grows with the text"},
+    "gguf": {
+        "dtype": "a GGUF file is used in its own precision",
+        "quantize": "a GGUF file is used as it is; choose one of the size you want",
+    },
+}
 
 
 def _torch(checkpoint: Checkpoint, wishes: Wishes) -> Opening:
@@ -51,7 +74,6 @@ def _torch(checkpoint: Checkpoint, wishes: Wishes) -> Opening:
     require_torch()
     from cartoolkit.engine.decoders.torch_device import choose_device, choose_dtype
 
-    _refuse(wishes, "context_length", "torch", "its cache grows with the text")
     device, why_device = choose_device(wishes.device)
     dtype, why_dtype = choose_dtype(device, wishes.dtype)
     return Opening(
@@ -69,7 +91,6 @@ def _mlx(checkpoint: Checkpoint, wishes: Wishes) -> Opening:
     admit(checkpoint, "mlx")
     import mlx.core as mx
 
-    _refuse(wishes, "context_length", "mlx", "its cache grows with the text")
     device = mx.default_device().type.name
     if wishes.device not in (None, device):
         raise InvalidRequest(f"device {wishes.device!r} is not MLX's; it computes on: {device}.")
@@ -86,8 +107,6 @@ def _gguf(checkpoint: Checkpoint, wishes: Wishes) -> Opening:
     from cartoolkit.engine.decoders.llama_cpp_library import require_llama_cpp
 
     library = require_llama_cpp()
-    _refuse(wishes, "dtype", "gguf", "a GGUF file is used in its own precision")
-    _refuse(wishes, "quantize", "gguf", "a GGUF file is used as it is; choose one of the size you want")
     on_gpu, why = _gguf_device(wishes.device, has_gpu=library.llama_supports_gpu_offload())
     return Opening(
         (str(on_gpu), str(wishes.context_length)),
@@ -99,7 +118,7 @@ def _gguf(checkpoint: Checkpoint, wishes: Wishes) -> Opening:
 
 def _gguf_device(wanted: str | None, *, has_gpu: bool) -> tuple[bool, str]:
     if wanted is None:
-        return has_gpu, "built with it" if has_gpu else "llama.cpp was built without a GPU here"
+        return has_gpu, "llama.cpp was built for it" if has_gpu else "llama.cpp was built without a GPU"
     if wanted == "cpu":
         return False, "asked for"
     if wanted.split(":")[0] not in ("gpu", "cuda", "metal", "mps", "vulkan", "rocm"):
@@ -110,12 +129,6 @@ def _gguf_device(wanted: str | None, *, has_gpu: bool) -> tuple[bool, str]:
             hint="Install it anew with CMAKE_ARGS set for your GPU, such as -DGGML_CUDA=on.",
         )
     return True, "asked for"
-
-
-def _refuse(wishes: Wishes, name: str, engine: str, reason: str) -> None:
-    value = getattr(wishes, name)
-    if value is not None:
-        raise InvalidRequest(f"{name}={value!r} means nothing to the {engine} engine: {reason}.")
 
 
 _PREPARE: dict[EngineName, Callable[[Checkpoint, Wishes], Opening]] = {

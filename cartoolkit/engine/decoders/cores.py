@@ -37,10 +37,10 @@ def _asked_for() -> int | None:
 
 def _quota(cgroup: Path) -> int | None:
     """Whole cores' worth of processor time that the container grants, by cgroup version 2, then 1."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
         quota, period = (cgroup / "cpu.max").read_text().split()
         return None if quota == "max" else max(1, int(quota) // int(period))
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
         quota = int((cgroup / "cpu" / "cpu.cfs_quota_us").read_text())
         period = int((cgroup / "cpu" / "cpu.cfs_period_us").read_text())
         return max(1, quota // period) if quota > 0 else None
