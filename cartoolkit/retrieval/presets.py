@@ -1,0 +1,57 @@
+"""Policies that have a name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cartoolkit.errors import InvalidRequest
+from cartoolkit.retrieval.budget import Budget
+from cartoolkit.retrieval.policy import Policy
+from cartoolkit.retrieval.queries import MaskedLookahead, Partial, Question, QuestionAndAccepted
+from cartoolkit.retrieval.resume import RegenerateSentence, Restart, RollbackToWord
+from cartoolkit.retrieval.triggers import AnyTokenInSentence, ContentTokenBelow, WindowMaxProb
+
+__all__ = ["PRESETS", "preset"]
+
+PRESETS: dict[str, Policy] = {
+    "none": Policy(name="none"),
+    "upfront": Policy(name="upfront", pre_retrieve=True, query=Question()),
+    "seed": Policy(name="seed", trigger=WindowMaxProb(0.4, 3), query=Partial(), resume=Restart()),
+    "flare": Policy(
+        name="flare",
+        trigger=AnyTokenInSentence(0.8),
+        query=MaskedLookahead(0.4),
+        resume=RegenerateSentence(),
+        budget=Budget(max_retrievals=3),
+    ),
+    "rollback": Policy(
+        name="rollback",
+        # The first word of an answer may be all of it, so function words are left out, not first words.
+        trigger=ContentTokenBelow(0.6, skip_function_words=True),
+        query=QuestionAndAccepted(),
+        resume=RollbackToWord(),
+        budget=Budget(max_retrievals=3, cooldown_tokens=4),
+    ),
+}
+"""The presets by name: nothing at all; one look-up of the question before the answer; sustained doubt
+with a fresh start; FLARE's sentence look-ahead; and going back to the word in doubt."""
+
+
+def preset(name: str, **settings: Any) -> Policy:  # noqa: ANN401 - each setting has its own type
+    """A policy by name, with some of its settings changed.
+
+    Args:
+        name: one of `PRESETS`.
+        settings: as `Policy.changed` takes them.
+
+    Raises:
+        InvalidRequest: no preset of this name, or none of its settings; the hint says what there is.
+
+    >>> preset("rollback", threshold=0.5).trigger.threshold
+    0.5
+    """
+    if name not in PRESETS:
+        raise InvalidRequest(
+            f"there is no policy {name!r}.", hint=f"Presets are: {', '.join(PRESETS)}; or build a Policy(…)."
+        )
+    return PRESETS[name].changed(**settings)

@@ -1,0 +1,155 @@
+"""Which look-ups a policy would have made over a recorded run, without a model.
+
+A recording cannot say what the model would have written with other passages. So a look-up that the
+recorded run did not make is taken to find something new and to change nothing: the text goes on as it
+was recorded. Where the recorded run dropped tokens, the replay drops the same ones, so that a run's own
+policy gives its own look-ups again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from cartoolkit.retrieval.controller import drive
+from cartoolkit.retrieval.decisions import Ended, Failed, Finish, Found, LookUp, Rewound, Supposed
+from cartoolkit.retrieval.events import RETRIEVAL
+from cartoolkit.trace import Step, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from cartoolkit.retrieval.decisions import Report
+    from cartoolkit.retrieval.policy import Policy
+
+__all__ = ["Recording", "Simulation", "simulate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recorded run, made ready for being replayed many times, as while a threshold is dragged.
+
+    Attributes:
+        steps: in the order of decoding, without their candidates.
+        look_ups: index of the step before which it was made -> data of the event, see `retrieval_event`.
+        ended: why the run ended.
+    """
+
+    steps: tuple[Step, ...]
+    look_ups: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    ended: str = "stop"
+
+    @classmethod
+    def of(cls, run: Trace | Sequence[Step]) -> Self:
+        """A recording of a trace, or of steps none of which was dropped.
+
+        A trace that dropped tokens without an event that tells where is read as its kept tokens alone.
+        """
+        if not isinstance(run, Trace):
+            return cls(tuple(run))
+        look_ups = {
+            event.at: event.data
+            for event in run.events
+            if event.kind == RETRIEVAL and not event.data.get("upfront")
+        }
+        dropped = any(data.get("dropped") for data in look_ups.values())
+        steps = tuple(step for step in _light_steps(run) if dropped or step.kept)
+        return cls(steps, look_ups, run.header.stop_reason or "stop")
+
+    def reports(self) -> Iterator[Report]:
+        """What a controller has to be told, outcomes of look-ups aside; `Ended` without end."""
+        for position, step in enumerate(self.steps):
+            yield from self._events(position)
+            yield step
+        while True:
+            yield Ended(self.ended)
+
+    def _events(self, position: int) -> Iterator[Report]:
+        recorded = self.look_ups.get(position, {})
+        if recorded.get("dropped"):
+            if recorded.get("ended"):
+                yield Ended(recorded["ended"])
+            yield Rewound(recorded["keep"])
+
+    def outcome(self, look_up: LookUp, position: int) -> Report:
+        """What came of a look-up after `position` steps: as recorded, or supposed to be something new."""
+        recorded = self.look_ups.get(position, {})
+        if recorded.get("query") != look_up.query:
+            return Supposed()
+        outcome = recorded.get("outcome", "found")
+        if outcome == "found":
+            return Supposed()
+        return Found() if outcome == "nothing" else Failed(str(recorded.get("note", outcome)))
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What a policy would have done.
+
+    Attributes:
+        look_ups: in order.
+        finish: how and where it would have ended. Its tally counts every look-up as one that brought
+            something new.
+    """
+
+    look_ups: tuple[LookUp, ...]
+    finish: Finish
+
+    @property
+    def trigger_steps(self) -> tuple[int, ...]:
+        """`Step.index` of all steps in doubt, each once, ascending: what a plot marks."""
+        return tuple(sorted({index for look_up in self.look_ups for index in look_up.trigger_steps}))
+
+
+def simulate(
+    run: Recording | Trace | Sequence[Step], policy: Policy, question: str = "", *, thinking: bool = False
+) -> Simulation:
+    """Replay a recorded run under a policy.
+
+    Args:
+        run: what was recorded; make a `Recording` of it once to replay it often.
+        policy: what decides.
+        question: what the user asked; queries are built with it.
+        thinking: the prompt ended inside a ``<think>`` block that it opened.
+
+    Raises:
+        InvalidRequest: a step carries no numbers that the policy needs.
+    """
+    recording = run if isinstance(run, Recording) else Recording.of(run)
+    controller = drive(policy, question, thinking=thinking)
+    reports = recording.reports()
+    look_ups: list[LookUp] = []
+    decision, position = next(controller), 0
+    while not isinstance(decision, Finish):
+        if isinstance(decision, LookUp):
+            look_ups.append(decision)
+            report = recording.outcome(decision, position)
+        else:
+            report = next(reports)
+            position += isinstance(report, Step)
+        decision = controller.send(report)
+    return Simulation(tuple(look_ups), decision)
+
+
+def _light_steps(trace: Trace) -> Iterator[Step]:
+    """The steps of a trace without their candidates, which are most of the work."""
+    names = ("token_id", "logprob", "max_prob", "entropy", "elapsed")
+    columns = [trace.columns[name].tolist() for name in names]
+    flags = [trace.flag(name).tolist() for name in ("incomplete", "special", "forced", "kept")]
+    rows = zip(trace.texts, *columns, *flags, strict=True)
+    for index, (text, token_id, logprob, max_prob, entropy, elapsed, *bits) in enumerate(rows):
+        incomplete, special, forced, kept = bits
+        yield Step(
+            index,
+            token_id,
+            text,
+            trace.token_bytes[token_id],
+            incomplete=incomplete,
+            special=special,
+            logprob=logprob,
+            max_prob=max_prob,
+            entropy=entropy,
+            elapsed=elapsed,
+            forced=forced,
+            kept=kept,
+        )
