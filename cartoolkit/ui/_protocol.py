@@ -6,7 +6,8 @@ starts where it stands. Numbers travel as binary columns (`cartoolkit.trace.colu
 in the order that `steps.columns` names. The same shape, with its buffers inside, is the `snapshot` trait
 that a saved notebook keeps.
 
-Browser to kernel, one kind, `ready`: the view shows `steps` steps of run `run` (None: nothing yet).
+Browser to kernel, two kinds. `ready`: the view shows `steps` steps of run `run` (None: nothing yet).
+`branch`: go on from step `step` of run `run`, with `token` there or, where it is None, with a new draw.
 
 The JSON files in `tests/fixtures/protocol` are examples that both halves are tested against; the other
 half of this file is `widgets/src/protocol.ts`.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from cartoolkit.trace.columns import columns_of
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROTOCOL_VERSION",
+    "Branch",
+    "BranchPoint",
     "Failure",
     "Finish",
     "Prefill",
@@ -41,6 +44,13 @@ __all__ = [
 PROTOCOL_VERSION = 1
 
 
+class BranchPoint(TypedDict):
+    """Where a run left another one: its first step that was not taken over, and a sentence about it."""
+
+    at: int
+    text: str
+
+
 class RunInfo(TypedDict):
     """What ran, with which settings. `prompt` is what the user wrote, not the template around it."""
 
@@ -52,6 +62,7 @@ class RunInfo(TypedDict):
     vocab_size: int
     prompt: str
     params: dict[str, Any]
+    branch: NotRequired[BranchPoint]
 
 
 class Prefill(TypedDict):
@@ -112,29 +123,51 @@ class Update(TypedDict):
     failure: NotRequired[Failure]
 
 
-class Ready(BaseModel):
-    """A view has appeared, or has noticed a gap."""
+# Names of runs are ours and short; numbers are those of a 32-bit column.
+_Run = Annotated[str, Field(max_length=64)]
+_Number = Annotated[int, Field(ge=0, lt=2**31)]
 
+
+class _FromBrowser(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    type: Literal["ready"]
     v: Literal[1]
-    run: Annotated[str, Field(max_length=64)] | None
-    steps: Annotated[int, Field(ge=0)]
 
 
-def parse_message(content: object) -> Ready:
+class Ready(_FromBrowser):
+    """A view has appeared, or has noticed a gap."""
+
+    type: Literal["ready"]
+    run: _Run | None
+    steps: _Number
+
+
+class Branch(_FromBrowser):
+    """Someone wants to go on from a step with another token, or with a new draw (None)."""
+
+    type: Literal["branch"]
+    run: _Run
+    step: _Number
+    token: _Number | None
+
+
+_MESSAGE: TypeAdapter[Ready | Branch] = TypeAdapter(Annotated[Ready | Branch, Field(discriminator="type")])
+_LONGEST_FAULT = 200
+
+
+def parse_message(content: object) -> Ready | Branch:
     """Check a message from the browser.
 
     Raises:
         ValueError: it is none of ours; the text says why.
     """
     try:
-        return Ready.model_validate(content)
+        return _MESSAGE.validate_python(content)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in fault["loc"])
-        raise ValueError(f"a message from the browser was refused: {where}: {fault['msg']}") from None
+        said = f"{where}: {fault['msg']}"[:_LONGEST_FAULT]
+        raise ValueError(f"a message from the browser was refused: {said}") from None
 
 
 def steps_block(steps: Sequence[Step], first: int) -> tuple[StepsBlock, list[bytes]]:

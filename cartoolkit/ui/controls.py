@@ -9,15 +9,18 @@ import ipywidgets as W  # noqa: N812 - short, as its own documentation writes it
 if TYPE_CHECKING:
     from cartoolkit.requests import GenerateParams
 
-__all__ = ["Buttons", "SamplerControls"]
+__all__ = ["Buttons", "RunPicker", "SamplerControls"]
 
 _BUTTON, _GONE, _MORE = "cartoolkit-button", "cartoolkit-gone", "cartoolkit-more"
+_ALONE = "cartoolkit-alone"
 # What the controls look like beyond their layout; it travels with the buttons.
 _STYLE = f"""<style>
 .{_GONE} {{opacity: .45}}
 .{_GONE}:not(:focus-visible) {{display: none !important}}
 .{_BUTTON}:not(.{_GONE}) {{animation: {_BUTTON} .4s}}
 @keyframes {_BUTTON} {{from, to {{pointer-events: none}}}}
+.{_ALONE} {{visibility: hidden}}
+@media (max-width: 600px) {{ .{_ALONE} {{display: none !important}} }}
 .cartoolkit-prompt textarea {{
   align-self: stretch; height: auto; font: 14px/1.5 var(--jp-ui-font-family, system-ui, sans-serif);
 }}
@@ -149,6 +152,34 @@ class Buttons(W.HBox):
             _show(button, running)
 
 
+class RunPicker(W.HBox):
+    """``‹ 2 / 3 ›``: which of several runs is shown, and the way to the others; nothing while there is one.
+
+    Attributes:
+        previous, next: the two buttons; one that leads nowhere is disabled, and while a run goes on both are.
+    """
+
+    def __init__(self) -> None:
+        self.previous = _arrow("‹", "Show the run before this one")
+        self.next = _arrow("›", "Show the run after this one")
+        self._place = W.Label(layout=W.Layout(margin="0 2px"))
+        super().__init__([self.previous, self._place, self.next], layout=W.Layout(align_items="center"))
+        # Its place is kept, except where it would be a line of its own.
+        self.add_class(_ALONE)
+
+    @property
+    def shown(self) -> str:
+        """What it says; empty while there is nothing to pick."""
+        return "" if _ALONE in self._dom_classes else self._place.value
+
+    def show_place(self, place: int, total: int, *, running: bool) -> None:
+        """Show that run `place` of `total`, counted from 1, is the one on the page."""
+        self._place.value = f"{place} / {total}"
+        self.previous.disabled = running or place <= 1
+        self.next.disabled = running or place >= total
+        self.remove_class(_ALONE) if total > 1 else self.add_class(_ALONE)
+
+
 def _stop_text(stop: list[str]) -> str:
     return " | ".join(stop).replace("\n", "\\n")
 
@@ -157,6 +188,10 @@ def _button(description: str, icon: str, tooltip: str, **more: str) -> W.Button:
     layout = W.Layout(width="auto", min_width="92px")
     button = W.Button(description=description, icon=icon, tooltip=tooltip, layout=layout, **more)
     return button.add_class(_BUTTON)
+
+
+def _arrow(sign: str, tooltip: str) -> W.Button:
+    return W.Button(description=sign, tooltip=tooltip, layout=W.Layout(width="28px", padding="0"))
 
 
 def _show(button: W.Button, on: bool) -> None:  # noqa: FBT001

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import logging
 import secrets
@@ -13,11 +14,13 @@ import ipywidgets as W  # noqa: N812 - short, as its own documentation writes it
 from cartoolkit.engine.engine import Engine
 from cartoolkit.errors import CartoolkitError, InvalidRequest
 from cartoolkit.requests import make_request
-from cartoolkit.ui.controls import Buttons, SamplerControls
+from cartoolkit.ui.controls import Buttons, RunPicker, SamplerControls
 from cartoolkit.ui.run_view import RunView
 from cartoolkit.ui.twin import Twin
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from cartoolkit.engine import Result, Session
     from cartoolkit.trace import ModelInfo, Trace
 
@@ -25,6 +28,8 @@ __all__ = ["Inspector"]
 
 _log = logging.getLogger(__name__)
 _EXAMPLE = "Why is the sky blue? Answer in two sentences."
+# Runs that are kept to go back to.
+_KEPT = 20
 
 
 class Inspector(W.VBox):
@@ -35,6 +40,7 @@ class Inspector(W.VBox):
         prompt: the text box.
         controls: the sampler's controls; their values may be set and observed as with any ipywidget.
         buttons: Generate, Pause, Step, Stop.
+        picker: goes back and forth between the runs (`RunPicker`).
         view: text, plot and candidates (`RunView`); `view.selected` and `view.threshold` may be set.
     """
 
@@ -66,16 +72,20 @@ class Inspector(W.VBox):
         self.prompt.add_class("cartoolkit-prompt")
         self.controls = SamplerControls(request.params)
         self.buttons = Buttons()
+        self.picker = RunPicker()
         self.view = RunView(show_model=False)
+        self.view.on_branch(self._branch_or_explain)
         self._refusal = W.HTML(layout=W.Layout(display="none"))
         self._request = request
         self._session: Session | None = None
+        self._sessions: list[Session] = []
+        self._branching = threading.Lock()
         self._twin = Twin(self)
         self._connect_buttons()
         head = W.HTML(self._twin.hiding_style + _header(engine.info))
         super().__init__(
             [
-                W.HBox([head, self.buttons], layout=_row("space-between")),
+                W.HBox([head, self.picker, self.buttons], layout=_row("space-between")),
                 W.HBox([self.prompt, self.controls], layout=_row("flex-start")),
                 self._refusal,
                 self.view,
@@ -97,8 +107,13 @@ class Inspector(W.VBox):
 
     @property
     def result(self) -> Result | None:
-        """The last answer, after waiting for its end; None before the first run."""
+        """The answer shown, after waiting for its end; None before the first run."""
         return self._session.result() if self._session else None
+
+    @property
+    def runs(self) -> list[Trace]:
+        """The records of the runs shown so far, branches among them, oldest first; the last 20 at most."""
+        return [session.trace for session in self._sessions]
 
     def start(self, prompt: str | None = None, *, paused: bool = False) -> Session:
         """Do what the Generate button does.
@@ -124,13 +139,45 @@ class Inspector(W.VBox):
         self.show(session)
         return session
 
+    def branch(self, at: int, token: int | None = None) -> Session:
+        """Do what a click on a candidate does: go on from a step of the run shown, in a run of its own.
+
+        What runs is ended. The new run has the settings of the run that it leaves, whatever the controls
+        say by now, and counts what it takes over towards ``max_tokens``. A new draw takes a new seed, or it
+        would give the same token again; after a token that was put there the draws are those of the old run.
+
+        Args:
+            at: index of the first step that is not taken over; negative counts from the end.
+            token: the id of the token to put there; None draws again.
+
+        Raises:
+            InvalidRequest: there is no run yet, or no such step or token.
+            EngineBusy: another session is running on the engine.
+            EngineClosed: the engine is gone.
+        """
+        if (session := self._session) is None:
+            raise InvalidRequest("There is no run yet to branch off; generate one first.")
+        return self._branch_off(session, at, token)
+
+    def _branch_off(self, session: Session, at: int, token: int | None) -> Session:
+        settings = {"seed": secrets.randbits(31)} if token is None else {}
+        branch = session.branch(at=at, token=token, **settings)
+        self._show(branch, selected=branch.header.events[-1].at)
+        return branch
+
     def show(self, session: Session) -> None:
         """Show a session that was started elsewhere, for instance by ``engine.start``."""
+        self._show(session)
+
+    def _show(self, session: Session, *, selected: int | None = None) -> None:
+        self._refusal.layout.display = "none"
         self._session = session
+        if session not in self._sessions:
+            self._sessions = [*self._sessions, session][-_KEPT:]
         follower = threading.Thread(
             target=self._follow, args=(session,), name="cartoolkit-inspector", daemon=True
         )
-        self.view.show(session)
+        self.view.show(session, selected=selected)
         follower.start()
 
     def _follow(self, session: Session) -> None:
@@ -139,38 +186,84 @@ class Inspector(W.VBox):
         unsubscribe = session.subscribe(changed.set)
         state = ""
         while self._session is session and self.comm is not None and not session.done:
-            if session.state != state:
-                state = session.state
-                self.buttons.show_state(state)
+            # A session says that it has ended a moment before it is done; its end is told below.
+            if (now := session.state) != state and now not in ("finished", "failed"):
+                state = now
+                self._show_state(session, state)
             changed.wait(1)
             changed.clear()
         unsubscribe()
+        # Where a branch has ended it, the branch is shown next.
+        if not self._branching.locked():
+            self._settle(session)
+
+    def _settle(self, session: Session) -> None:
         if self._session is session:
-            self.buttons.show_state(session.state)
+            self._show_state(session, session.state)
             # A closed Inspector leaves its twin, which must not stay in the middle of the run.
             session.wait()
             self._twin.refresh()
 
-    # The buttons; their callbacks may come on any thread and must not raise into the kernel.
+    def _show_state(self, session: Session, state: str) -> None:
+        self.buttons.show_state(state)
+        sessions = self._sessions
+        if session in sessions:
+            place = sessions.index(session) + 1
+            self.picker.show_place(place, len(sessions), running=not session.done)
+
+    # The buttons and candidates; their callbacks may come on any thread and must not raise into the kernel.
 
     def _connect_buttons(self) -> None:
         self.buttons.generate.on_click(lambda _: self._start_or_explain())
         self.buttons.pause.on_click(lambda _: self._pause_or_resume())
         self.buttons.step.on_click(lambda _: self._session and self._session.step())
         self.buttons.stop.on_click(lambda _: self._session and self._session.stop())
+        self.picker.previous.on_click(lambda _: self._turn_to(-1))
+        self.picker.next.on_click(lambda _: self._turn_to(+1))
 
     def _start_or_explain(self) -> None:
         if self._session is not None and not self._session.done:
             return  # the second click of a double click
-        try:
+        with self._explaining("the Generate button"):
             self.start()
+
+    def _branch_or_explain(self, session: Session, at: int, token: int | None) -> None:
+        """Branch on a thread of its own: the token that is being computed has to be waited for."""
+        if not self._branching.acquire(blocking=False):
+            return  # the second click of a double click
+
+        def work() -> None:
+            try:
+                with self._explaining("a branch"):
+                    self._branch_off(session, at, token)
+            finally:
+                self._branching.release()
+            # What ended meanwhile was not settled: the old run if this was refused, or a short branch.
+            if (shown := self._session) is not None and shown.done:
+                self._settle(shown)
+
+        threading.Thread(target=work, name="cartoolkit-branch", daemon=True).start()
+
+    def _turn_to(self, direction: int) -> None:
+        """Show the run before (-1) or after (1) the one shown, unless one is running."""
+        session, sessions = self._session, self._sessions
+        if session is None or not session.done or self._branching.locked():
+            return
+        place = sessions.index(session) + direction
+        if 0 <= place < len(sessions):
+            self._show(sessions[place])
+
+    @contextlib.contextmanager
+    def _explaining(self, what: str) -> Iterator[None]:
+        """Show errors in the widget instead of losing them in the kernel."""
+        try:
+            yield
         except CartoolkitError as error:
             self._explain(str(error), error.hint)
-        except Exception as error:  # noqa: BLE001 - shown in the widget instead of lost in the kernel
-            _log.exception("the Generate button failed")
-            self._explain(
-                f"{type(error).__name__}: {error}", "This is a fault of cartoolkit; please report it."
-            )
+        except Exception as error:  # noqa: BLE001 - shown in the widget
+            _log.exception("%s failed", what)
+            advice = "This is a fault of cartoolkit; please report it."
+            self._explain(f"{type(error).__name__}: {error}", advice)
 
     def _pause_or_resume(self) -> None:
         if (session := self._session) is not None:

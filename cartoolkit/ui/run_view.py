@@ -14,6 +14,8 @@ import traitlets
 
 from cartoolkit.ui._protocol import (
     PROTOCOL_VERSION,
+    Branch,
+    BranchPoint,
     Failure,
     Finish,
     Prefill,
@@ -35,6 +37,9 @@ __all__ = ["RunView"]
 _STATIC = Path(__file__).parent / "static"
 # Between 33 and 50 ms: fluid to the eye, and far below what the notebook's channel can carry.
 _INTERVAL = 0.04
+# Seconds for a branch to take its first tokens over before it is shown without any.
+_PATIENCE = 0.15
+_STALE = "That token belongs to a run that was no longer shown; nothing was changed."
 _log = logging.getLogger(__name__)
 
 
@@ -47,6 +52,7 @@ class RunView(anywidget.AnyWidget):
         selected: index of the step shown beside the text, or None.
         snapshot: the finished run, kept with a saved notebook.
         show_model: whether the view names the model; False where something around it does.
+        can_branch: whether a click on a candidate goes on with it; see `on_branch`.
     """
 
     _esm = _STATIC / "index.js"
@@ -55,8 +61,8 @@ class RunView(anywidget.AnyWidget):
     threshold = traitlets.Float(0.4, min=0, max=1).tag(sync=True)
     selected = traitlets.Int(None, allow_none=True, min=0).tag(sync=True)
     snapshot = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
-
     show_model = traitlets.Bool(default_value=True).tag(sync=True)
+    can_branch = traitlets.Bool(default_value=False).tag(sync=True)
 
     def __init__(self, session: Session | None = None, **traits: Any) -> None:  # noqa: ANN401
         unknown = [name for name in traits if name not in self.trait_names()]
@@ -67,6 +73,8 @@ class RunView(anywidget.AnyWidget):
         self._seq = 0
         self._sent = 0
         self._session: Session | None = None
+        self._remark = ""
+        self._branch: Callable[[Session, int, int | None], object] | None = None
         # The pump and a view that has just appeared may both want to send.
         self._sending = threading.RLock()
         self.on_msg(self._receive)
@@ -87,11 +95,22 @@ class RunView(anywidget.AnyWidget):
         live, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         return {**live, **still_bundle(self.trace)}, metadata
 
-    def show(self, session: Session) -> None:
-        """Follow a session from its first token to its end."""
+    def on_branch(self, handler: Callable[[Session, int, int | None], object]) -> None:
+        """Offer every candidate to go on with, and call `handler` when a reader takes one.
+
+        Args:
+            handler: gets the session, the index of the step, and the id of the token that shall stand
+                there or None for a new draw. It is called on the kernel's thread and must not block.
+        """
+        self._branch = handler
+        self.can_branch = True
+
+    def show(self, session: Session, *, selected: int | None = None) -> None:
+        """Follow a session from its first token to its end, with one of its steps selected."""
         with self._sending:
             self._session, self._run, self._sent = session, secrets.token_hex(4), 0
-        self.selected = None
+            self._remark = ""
+        self.selected = selected
         self.snapshot = None
         changed = threading.Event()
         unsubscribe = session.subscribe(changed.set)
@@ -104,10 +123,12 @@ class RunView(anywidget.AnyWidget):
         """Take the view out of the notebook and forget the session, which goes on."""
         super().close()
         # anywidget keeps every view for as long as the process lives; the run must not be kept with it.
-        self._session = self.snapshot = None
+        self._session = self._branch = self.snapshot = None
 
     def _pump(self, session: Session, changed: threading.Event, unsubscribe: Callable[[], None]) -> None:
         """Send what has changed, at most once an interval, until the session ends or nobody follows it."""
+        if _branch_point(session.header) is not None:
+            _wait_for_first_step(session, changed)
         self._send_update(session, first=0, whole=True)
         while self._follows(session) and not session.done:
             if changed.wait(1):
@@ -140,13 +161,31 @@ class RunView(anywidget.AnyWidget):
     def _receive(self, _widget: object, content: object, _buffers: object) -> None:
         """Answer a view that has appeared or noticed a gap. Called by the front end, on any thread."""
         try:
-            ready = parse_message(content)
+            message = parse_message(content)
         except ValueError as error:
             _log.warning("%s", error)
             return
-        if (session := self._session) is not None:
-            known = ready.run == self._run
-            self._send_update(session, first=ready.steps if known else 0, whole=True)
+        if isinstance(message, Branch):
+            self._hand_on(message)
+        elif (session := self._session) is not None:
+            known = message.run == self._run
+            self._send_update(session, first=message.steps if known else 0, whole=True)
+
+    def _hand_on(self, message: Branch) -> None:
+        """Let the owner branch off the run shown; of any other run nothing is done but to say so."""
+        session, branch = self._session, self._branch
+        if session is None or branch is None:
+            _log.warning("a branch was asked for in a view that offers none; it was ignored")
+        elif message.run == self._run and message.step >= len(session.steps):
+            _log.warning("a branch was asked for at step %d, which is not there", message.step)
+        elif message.run != self._run:
+            self._remark = _STALE
+            self._send_update(session, first=self._sent)
+        else:
+            try:
+                branch(session, message.step, message.token)
+            except Exception:  # noqa: BLE001 - it is the owner's, and must not go up into the kernel
+                _log.exception("a branch failed")
 
     def _update(self, session: Session, *, first: int, whole: bool) -> tuple[Update, list[Any]]:
         """Everything from step `first` on; `whole` adds what never changes during a run."""
@@ -157,7 +196,7 @@ class RunView(anywidget.AnyWidget):
         buffers: list[Any] = []
         if whole:
             content["info"] = _info(session.header)
-        content["notices"] = [event.text for event in session.header.events]
+        content["notices"] = self._notices(session.header)
         if steps:
             content["steps"], buffers = steps_block(steps, first)
         if (progress := session.progress) is not None:
@@ -170,10 +209,30 @@ class RunView(anywidget.AnyWidget):
             )
         return content, buffers
 
+    def _notices(self, header: TraceHeader) -> list[str]:
+        texts = [event.text for event in header.events if event.kind != "branch"]
+        return [*texts, self._remark] if self._remark else texts
+
+
+def _wait_for_first_step(session: Session, changed: threading.Event) -> None:
+    """Let a branch take its tokens over, so that the text which stays does not go and come back."""
+    deadline = time.monotonic() + _PATIENCE
+    while not session.steps and not session.done and session.state != "paused":
+        if (left := deadline - time.monotonic()) <= 0:
+            return
+        changed.wait(left)
+        changed.clear()
+
+
+def _branch_point(header: TraceHeader) -> BranchPoint | None:
+    """Where the run left the one that it goes on from; None if it is no branch."""
+    branches = [event for event in header.events if event.kind == "branch"]
+    return BranchPoint(at=branches[-1].at, text=branches[-1].text) if branches else None
+
 
 def _info(header: TraceHeader) -> RunInfo:
     params = {name: value for name, value in header.params.items() if name != "logit_bias"}
-    return RunInfo(
+    info = RunInfo(
         model=header.model.name,
         engine=header.model.engine,
         device=header.model.device,
@@ -183,6 +242,9 @@ def _info(header: TraceHeader) -> RunInfo:
         prompt=header.prompt,
         params=params,
     )
+    if (point := _branch_point(header)) is not None:
+        info["branch"] = point
+    return info
 
 
 def _finish(session: Session) -> Finish:

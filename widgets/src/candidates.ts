@@ -20,27 +20,81 @@ export function shortList(candidates: readonly Candidate[], size = SHORT): Candi
   return chosen === undefined || first.includes(chosen) ? first : [...first.slice(0, -1), chosen];
 }
 
+export interface PanelEvents {
+  onFollow(): void;
+  /** Go on from a step with another token there, or with a new draw (null). */
+  onBranch(step: number, token: number | null): void;
+  /** Pointer and focus have left the candidates, where they held the panel. */
+  onRelease(): void;
+}
+
+/** How a step is shown: `follows` while the panel goes with the newest, `offers` where one may go on from it. */
+export interface Mode {
+  follows: boolean;
+  offers: boolean;
+}
+
+interface Shown extends Mode {
+  store: RunStore;
+  run: string | null;
+  index: number | null;
+}
+
+/** The actions that go on from a token: while the focus is on one, its token stays. */
+const BRANCHING = ["take", "draw"];
+
 export class SidePanel {
   readonly node: HTMLElement;
-  #onFollow: () => void;
+  #events: PanelEvents;
   #all = false;
-  #shown: { store: RunStore; index: number | null; follows: boolean } | null = null;
+  #shown: Shown | null = null;
+  #key = "";
+  #pointed = false;
+  #rendering = false;
 
-  constructor(onFollow: () => void, signal: AbortSignal) {
-    this.#onFollow = onFollow;
+  constructor(events: PanelEvents, signal: AbortSignal) {
+    this.#events = events;
     this.node = h("section", { class: "side", "data-testid": "candidates", "aria-label": "selected token" });
-    this.node.addEventListener("click", (event) => this.#click(event), { signal });
+    const on = <K extends keyof HTMLElementEventMap>(
+      type: K,
+      listener: (e: HTMLElementEventMap[K]) => void,
+    ) => this.node.addEventListener(type, listener, { signal });
+    on("click", (event) => this.#click(event));
+    on("pointermove", (event) => this.#point(event.target));
+    on("pointerdown", (event) => this.#point(event.target));
+    on("pointerleave", () => this.#point(null));
+    on("focusout", (event) => this.#leave(event.relatedTarget));
   }
 
-  /** `follows` while the panel goes with the newest token. */
-  show(store: RunStore, index: number | null, follows: boolean): void {
-    this.#shown = { store, index, follows };
-    const focused = this.#focusedAction();
-    this.node.replaceChildren(...this.#content(store, index, follows));
-    if (focused !== null) this.node.querySelector<HTMLElement>(`[data-action="${focused}"]`)?.focus();
+  /**
+   * The step that stays although newer ones have come: under a pointer or a focus on its candidates, or what
+   * is clicked would not be what was aimed at. Null if the panel is free to go on.
+   */
+  held(store: RunStore): number | null {
+    const shown = this.#shown;
+    if (shown === null || !shown.follows || !shown.offers || shown.run !== store.run) return null;
+    const { action } = this.#focused() ?? { action: "" };
+    return this.#pointed || BRANCHING.includes(action) ? shown.index : null;
   }
 
-  #content(store: RunStore, index: number | null, follows: boolean): HTMLElement[] {
+  show(store: RunStore, index: number | null, mode: Mode): void {
+    const before = this.#shown;
+    if (before?.run !== store.run) this.#pointed = false;
+    this.#shown = { store, run: store.run, index, ...mode };
+    const flags = index === null ? 0 : store.numbers.flags.at(index);
+    const waits = index !== null && index < store.count - 1;
+    const key = [store.run, index, mode.follows, mode.offers, waits, store.live, flags, this.#all].join();
+    // What a press began on must still be there when it ends; a step does not change in between.
+    if (key === this.#key) return;
+    this.#key = key;
+    const focused = this.#focused();
+    this.#rendering = true;
+    this.node.replaceChildren(...this.#content(this.#shown));
+    this.#rendering = false;
+    if (focused !== null) this.#refocus(focused, before?.run === store.run && before.index === index);
+  }
+
+  #content({ store, index, follows, offers }: Shown): HTMLElement[] {
     if (index === null)
       return [
         h(
@@ -51,7 +105,9 @@ export class SidePanel {
       ];
     const step = store.step(index);
     const candidates = store.candidates(index);
-    const head = [this.#title(step, follows, store.live), figures(step)];
+    const head = [this.#title(step, store, follows), figures(step)];
+    const greedy = store.info?.params["temperature"] === 0;
+    const again = offers && (!greedy || step.forced) ? drawAgain(step) : null;
     if (candidates.length === 0)
       return [
         ...head,
@@ -60,24 +116,33 @@ export class SidePanel {
           { class: "quiet" },
           "This run was recorded without inspection: only the tokens and their times are known.",
         ),
+        h("div", { class: "more" }, again),
       ];
     const rows = this.#all ? candidates : shortList(candidates);
-    const greedy = store.info?.params["temperature"] === 0;
     const others = othersOf(store, step, candidates, rows);
-    const table = candidateTable(rows, candidates, step, { greedy, others });
-    return [...head, table, this.#toggle(candidates.length), drawBar(candidates, step, greedy)];
+    const table = candidateTable(rows, candidates, step, { greedy, others, offers });
+    const hint = offers ? h("span", { class: "hint" }, "click one to go on with it") : null;
+    const more = h("div", { class: "more" }, this.#toggle(candidates.length), hint, again);
+    return [...head, h("div", { class: "rows" }, table, more), drawBar(candidates, step, greedy)];
   }
 
-  #title(step: Step, follows: boolean, live: boolean): HTMLElement {
+  #title(step: Step, store: RunStore, follows: boolean): HTMLElement {
     const label = format.visible(step.label || step.text);
     const states = [
       step.special ? "control token" : null,
       step.incomplete ? "part of a character" : null,
       step.forced ? "forced" : null,
+      step.taken ? "taken over" : null,
       step.kept ? null : "rolled back",
     ].filter((state) => state !== null);
+    const { live } = store;
+    const rests = live && step.index < store.count - 1;
     const follow = follows
-      ? h("span", { class: "follows" }, live ? "following the newest" : "the last token")
+      ? h(
+          "span",
+          { class: "follows" },
+          rests ? "waiting here" : live ? "following the newest" : "the last token",
+        )
       : h(
           "button",
           { type: "button", class: "link", "data-action": "follow" },
@@ -93,32 +158,73 @@ export class SidePanel {
     );
   }
 
-  #toggle(total: number): HTMLElement {
+  #toggle(total: number): HTMLElement | null {
+    if (total <= SHORT) return null;
     const words = this.#all ? `show the first ${SHORT}` : `show all ${total}`;
-    const button = h(
+    return h(
       "button",
       { type: "button", class: "link", "data-action": "all", "aria-expanded": String(this.#all) },
       words,
     );
-    return h("div", { class: "more" }, total > SHORT ? button : null);
   }
 
   #click(event: Event): void {
     const target =
       event.target instanceof Element ? event.target.closest<HTMLElement>("[data-action]") : null;
-    if (target?.dataset["action"] === "follow") this.#onFollow();
-    if (target?.dataset["action"] !== "all" || this.#shown === null) return;
-    this.#all = !this.#all;
-    this.show(this.#shown.store, this.#shown.index, this.#shown.follows);
+    const shown = this.#shown;
+    if (target === null || shown === null) return;
+    const { action, token } = target.dataset;
+    if (action === "follow") this.#events.onFollow();
+    else if (action === "all") {
+      this.#all = !this.#all;
+      this.show(shown.store, shown.index, shown);
+    } else if (shown.index !== null)
+      this.#events.onBranch(shown.index, token === undefined ? null : Number(token));
   }
 
-  #focusedAction(): string | null {
+  #point(target: EventTarget | null): void {
+    const pointed = target instanceof Element && target.closest(".rows") !== null;
+    if (pointed === this.#pointed) return;
+    this.#pointed = pointed;
+    if (!pointed) this.#events.onRelease();
+  }
+
+  #leave(to: EventTarget | null): void {
+    const stays = to instanceof Node && this.node.contains(to);
+    if (!stays && !this.#rendering) this.#events.onRelease();
+  }
+
+  #focused(): { action: string; token: string | undefined } | null {
     const root = this.node.getRootNode() as Document | ShadowRoot;
     const active = root.activeElement;
-    return active instanceof HTMLElement && this.node.contains(active)
-      ? (active.dataset["action"] ?? null)
-      : null;
+    if (!(active instanceof HTMLElement) || !this.node.contains(active)) return null;
+    return { action: active.dataset["action"] ?? "", token: active.dataset["token"] };
   }
+
+  /** Give the focus back to what had it; where that is gone, to the panel, so that Tab goes on from here. */
+  #refocus({ action, token }: { action: string; token: string | undefined }, same: boolean): void {
+    const found = [...this.node.querySelectorAll<HTMLElement>("[data-action]")].find(
+      (node) => node.dataset["action"] === action && node.dataset["token"] === token,
+    );
+    // The same words at another token would go on from elsewhere.
+    const goal = same || !BRANCHING.includes(action) ? found : undefined;
+    if (goal === undefined) this.node.tabIndex = -1;
+    (goal ?? this.node).focus({ preventScroll: true });
+  }
+}
+
+function drawAgain(step: Step): HTMLElement {
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "link",
+      "data-action": "draw",
+      "aria-label": `draw token ${step.index} again and go on from there`,
+      title: "Go on from here with a new draw, by a new seed",
+    },
+    "draw again from here",
+  );
 }
 
 /** The numbers of a step, each with its name. */
@@ -132,7 +238,11 @@ function figures(step: Step): HTMLElement {
     ["id", String(step.tokenId), "the token's number in the vocabulary"],
     ["entropy", `${format.nats(step.entropy)} nats`, "of the raw distribution"],
     ["surprisal", `${format.nats(-step.logprob)} nats`, "of this token, raw"],
-    ["elapsed", format.seconds(step.elapsed), "from the request to this token"],
+    [
+      "elapsed",
+      format.seconds(step.elapsed),
+      step.taken ? "decoded in the run that it was taken over from" : "from the request to this token",
+    ],
   ];
   const known = Number.isNaN(step.logprob)
     ? rows.filter(([name]) => name === "id" || name === "elapsed")
@@ -176,20 +286,22 @@ function othersOf(
 interface About {
   greedy: boolean;
   others: Others;
+  offers: boolean;
 }
 
 function candidateTable(
   rows: readonly Candidate[],
   all: readonly Candidate[],
   step: Step,
-  { greedy, others }: About,
+  { greedy, others, offers }: About,
 ): HTMLElement {
   const full = Math.max(
     ...all.map((c) => Math.max(c.raw, c.processed)),
     others.raw || 0,
     others.processed || 0,
   );
-  const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, fate(c, step, greedy))));
+  const name = (c: Candidate) => (offers && !c.chosen ? takeButton(c, step) : nameOf(c));
+  const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, name(c), fate(c, step, greedy))));
   body.append(othersRow(others, full));
   const head = h("thead", {}, headRow());
   const columns = ["rank", "name", "bars", "raw", "processed", "fate"].map((name) =>
@@ -212,15 +324,42 @@ function headRow(): HTMLElement {
   );
 }
 
-function candidateRow(candidate: Candidate, full: number, end: HTMLElement | null): HTMLElement {
+function nameOf({ label, id }: Candidate): HTMLElement {
+  const shown = format.visible(label);
+  return h("bdi", { class: "label", title: `${shown} · id ${id}` }, shown);
+}
+
+/** The candidate's name as the way to go on with it. */
+function takeButton({ label, id }: Candidate, step: Step): HTMLElement {
+  const shown = format.visible(label);
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "label take",
+      dir: "auto",
+      "data-action": "take",
+      "data-token": id,
+      "aria-label": `go on from token ${step.index} with '${shown.replaceAll("␣", " ")}' instead`,
+      title: `${shown} · id ${id} · click to go on with it from here`,
+    },
+    shown,
+  );
+}
+
+function candidateRow(
+  candidate: Candidate,
+  full: number,
+  label: HTMLElement,
+  end: HTMLElement | null,
+): HTMLElement {
   const { chosen, removedBy } = candidate;
-  const label = format.visible(candidate.label);
   const name = `${chosen ? "chosen" : ""} ${removedBy ? "removed" : ""}`.trim();
   return h(
     "tr",
     { class: name, "data-testid": "candidate", "aria-current": chosen ? "true" : null },
     h("td", { class: "rank" }, format.count(candidate.rank)),
-    h("td", { class: "name" }, h("bdi", { class: "label", title: `${label} · id ${candidate.id}` }, label)),
+    h("td", { class: "name" }, label),
     bars(candidate.raw, candidate.processed, full),
     h("td", { class: "number" }, format.prob(candidate.raw)),
     h("td", { class: "number" }, candidate.processed > 0 ? format.prob(candidate.processed) : "–"),

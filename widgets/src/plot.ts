@@ -38,12 +38,14 @@ export class Plot {
   #curve = svg("path", { class: "curve" });
   #dots = svg("path", { class: "dots" });
   #lowDots = svg("path", { class: "dots low" });
+  #branchLine = svg("line", { class: "branch-line", visibility: "hidden" });
   #hoverLine = svg("line", { class: "hover-line", visibility: "hidden" });
   #hoverDot = svg("circle", { class: "hover-dot", r: 3.5, visibility: "hidden" });
   #selection = svg("g", { class: "selection" });
   #line: ThresholdLine;
   #values: Float64Array = new Float64Array(0);
   #live = false;
+  #branchedAt = 0;
   #selected: number | null = null;
   #firm = false;
   #size = DEFAULT_SIZE;
@@ -62,6 +64,7 @@ export class Plot {
     this.#svg.append(
       this.#grid,
       this.#shade,
+      this.#branchLine,
       this.#axis,
       this.#curve,
       this.#dots,
@@ -84,9 +87,11 @@ export class Plot {
     return this.#line.dragging;
   }
 
-  setData(values: Float64Array, live: boolean): void {
+  /** Tokens before `branchedAt` were taken over from another run. */
+  setData(values: Float64Array, live: boolean, branchedAt: number): void {
     this.#values = values;
     this.#live = live;
+    this.#branchedAt = branchedAt;
     this.#draw();
   }
 
@@ -162,6 +167,7 @@ export class Plot {
     const step = stride(scale);
     setAttributes(this.#svg, { viewBox: `0 0 ${width} ${height}`, width, height });
     this.#drawAxes();
+    this.#drawBranch();
     setAttributes(this.#shade, { d: shadePath(lowRuns(values, threshold), scale) });
     setAttributes(this.#curve, { d: curvePath(values, scale), class: step < 1 ? "curve dense" : "curve" });
     // Where points would touch one another the curve alone is clearer; the low ones are always marked.
@@ -170,6 +176,15 @@ export class Plot {
     this.#lowDots.style.strokeWidth = step < DOTS_FROM ? `${Math.max(2, step)}px` : "";
     this.#drawSelection();
     this.#line.draw(width);
+  }
+
+  #drawBranch(): void {
+    const shown = this.#branchedAt > 0 && this.#branchedAt <= this.#values.length;
+    setAttributes(this.#branchLine, { visibility: shown ? "visible" : "hidden" });
+    if (!shown) return;
+    const { top, bottom } = this.#scale.frame;
+    const x = xOf(this.#branchedAt - 0.5, this.#scale);
+    setAttributes(this.#branchLine, { x1: x, x2: x, y1: top, y2: bottom });
   }
 
   #drawAxes(): void {

@@ -44,6 +44,13 @@ export type StepColumn = keyof typeof STEP_COLUMNS;
 type ColumnName = keyof typeof COLUMNS;
 export type Columns = { [K in ColumnName]: InstanceType<(typeof COLUMNS)[K]> };
 
+/** Where a run left the one that it goes on from. */
+export interface BranchPoint {
+  /** Its first step that was not taken over. */
+  at: number;
+  text: string;
+}
+
 export interface RunInfo {
   model: string;
   engine: string;
@@ -54,6 +61,7 @@ export interface RunInfo {
   params: Record<string, unknown>;
   /** Tokens in the vocabulary, where the engine told. */
   vocab_size?: number;
+  branch?: BranchPoint;
 }
 
 export interface Prefill {
@@ -106,6 +114,15 @@ export interface Ready {
   steps: number;
 }
 
+/** Go on from a step with another token there, or with a new draw (null). */
+export interface Branch {
+  type: "branch";
+  v: number;
+  run: string;
+  step: number;
+  token: number | null;
+}
+
 /** Everything the kernel sends; one kind so far. */
 export type Message = Update;
 
@@ -113,6 +130,10 @@ export class ProtocolError extends Error {}
 
 export function ready(run: string | null, steps: number): Ready {
   return { type: "ready", v: PROTOCOL_VERSION, run, steps };
+}
+
+export function branch(run: string, step: number, token: number | null): Branch {
+  return { type: "branch", v: PROTOCOL_VERSION, run, step, token };
 }
 
 /** Check a message from the kernel and copy its columns out of the buffers. */
@@ -149,7 +170,16 @@ function parseInfo(value: unknown): RunInfo {
     params: asRecord(info["params"], "info.params"),
   };
   if (has(info, "vocab_size")) parsed.vocab_size = asCount(info["vocab_size"], "info.vocab_size");
+  if (has(info, "branch")) parsed.branch = parseBranchPoint(info["branch"]);
   return parsed;
+}
+
+function parseBranchPoint(value: unknown): BranchPoint {
+  const point = asRecord(value, "info.branch");
+  return {
+    at: asCount(point["at"], "info.branch.at"),
+    text: asString(point["text"], "info.branch.text"),
+  };
 }
 
 function parsePrefill(value: unknown): Prefill {

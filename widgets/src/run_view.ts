@@ -6,7 +6,7 @@ import { Legend } from "./legend";
 import { isMetric, type Metric } from "./metrics";
 import { Plot } from "./plot";
 import { clampValue } from "./plot_geometry";
-import { parseUpdate, ready, type Update } from "./protocol";
+import { branch, parseUpdate, ready, type Update } from "./protocol";
 import { phaseOf, Status } from "./status";
 import { RunStore } from "./store";
 import { STYLES } from "./styles";
@@ -23,6 +23,8 @@ const ASK_AGAIN = 500;
 /** After a flush the page has this many times its duration for itself. */
 const REST = 2;
 const FRAME = 16;
+/** A second click within so many milliseconds of the one that branched is that of a double click. */
+const SECOND_CLICK = 700;
 
 class RunView {
   readonly host = h("div", { class: "cartoolkit-run", "data-lm-suppress-shortcuts": "true" });
@@ -38,6 +40,9 @@ class RunView {
   #reset = false;
   #reflagged: number[] = [];
   #asked = { what: "", when: Number.NEGATIVE_INFINITY };
+  /** The run of which the kernel was heard last, as opposed to one that was saved with the page. */
+  #heard: string | null = null;
+  #branched = Number.NEGATIVE_INFINITY;
 
   #card = h("article", { class: "card", "data-testid": "run-view", "aria-label": "generation" });
   #header: Header;
@@ -77,7 +82,14 @@ class RunView {
       },
       signal,
     );
-    this.#panel = new SidePanel(() => this.#choose(null), signal);
+    this.#panel = new SidePanel(
+      {
+        onFollow: () => this.#choose(null),
+        onBranch: (step, token) => this.#branch(step, token),
+        onRelease: () => this.#showSelected(),
+      },
+      signal,
+    );
     this.#assemble();
     signal.addEventListener("abort", () => this.#stop(), { once: true });
   }
@@ -89,8 +101,8 @@ class RunView {
     if (typeof snapshot === "object" && snapshot !== null)
       this.#receive(snapshot, (snapshot as { buffers?: unknown }).buffers ?? []);
     this.#flush();
-    onMessage(this.#model, (content, buffers) => this.#receive(content, buffers), signal);
-    for (const name of ["metric", "threshold", "selected"] as const)
+    onMessage(this.#model, (content, buffers) => this.#hear(content, buffers), signal);
+    for (const name of ["metric", "threshold", "selected", "can_branch"] as const)
       onTrait(this.#model, name, () => this.#traitChanged(), signal);
     followTheme(this.host, (dark) => this.#card.parentElement?.classList.toggle("dark", dark), signal);
     send(this.#model, ready(this.#store.run, this.#store.count));
@@ -117,25 +129,33 @@ class RunView {
     this.host.attachShadow({ mode: "open" }).append(style, h("div", { class: "view" }, this.#card));
   }
 
-  #receive(content: unknown, buffers: unknown): void {
+  #hear(content: unknown, buffers: unknown): void {
+    const run = this.#receive(content, buffers);
+    if (run !== null) this.#heard = run;
+  }
+
+  /** Take an update over; the run that it is about, or null if it cannot be read. */
+  #receive(content: unknown, buffers: unknown): string | null {
     let update: Update;
     try {
       update = parseUpdate(content, buffers);
     } catch (error) {
       console.warn("cartoolkit: a message was ignored:", error instanceof Error ? error.message : error);
-      return;
+      return null;
     }
     const before = this.#store.run;
     const change = this.#store.apply(update);
     if (change.reset) {
       this.#reset = true;
       this.#reflagged = [];
-      // A run that begins has nothing selected; one that is replayed keeps what is.
-      if (before !== null && update.steps === undefined) this.#choose(null);
+      // A run that begins has nothing selected; one that is replayed keeps what is, and a branch its place.
+      if (before !== null && update.steps === undefined && update.info?.branch === undefined)
+        this.#choose(null);
     }
     this.#reflagged.push(...change.reflagged);
     if (change.gap) this.#ask(update.run);
     this.#schedule();
+    return update.run;
   }
 
   /** Ask for what is missing, but not once for each message that shows it. */
@@ -178,7 +198,7 @@ class RunView {
     this.#card.dataset["phase"] = phaseOf(store);
     this.#card.toggleAttribute("data-none", store.count === 0 && !store.live);
     this.#card.toggleAttribute("data-bare", store.count > 0 && !store.inspected);
-    this.#plot.setData(store.numbers.max_prob.values, store.live);
+    this.#plot.setData(store.numbers.max_prob.values, store.live, store.branchedAt);
     this.#showThreshold();
     this.#showSelected();
     if (store.live) this.#tokens.followEnd();
@@ -194,10 +214,22 @@ class RunView {
   #showSelected(): void {
     const { count } = this.#store;
     const selected = this.#selected !== null && this.#selected < count ? this.#selected : null;
-    const shown = selected ?? (count > 0 ? count - 1 : null);
+    const shown = selected ?? this.#panel.held(this.#store) ?? (count > 0 ? count - 1 : null);
     this.#tokens.select(selected, shown);
     this.#plot.select(shown, selected !== null);
-    this.#panel.show(this.#store, shown, selected === null);
+    this.#panel.show(this.#store, shown, { follows: selected === null, offers: this.#canBranch });
+  }
+
+  /** Whether somebody is there to go on from a token of the run shown. */
+  get #canBranch(): boolean {
+    return this.#model.get("can_branch") === true && this.#heard !== null && this.#heard === this.#store.run;
+  }
+
+  #branch(step: number, token: number | null): void {
+    const now = performance.now();
+    if (this.#store.run === null || now - this.#branched < SECOND_CLICK) return;
+    this.#branched = now;
+    send(this.#model, branch(this.#store.run, step, token));
   }
 
   #readTraits(): void {

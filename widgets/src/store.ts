@@ -24,6 +24,10 @@ export interface Step {
   special: boolean;
   forced: boolean;
   kept: boolean;
+  /** Taken over from another run, at which time it was decoded. */
+  taken: boolean;
+  /** The first that was not taken over. */
+  branched: boolean;
 }
 
 /** One alternative at one step. */
@@ -121,6 +125,11 @@ export class RunStore {
     return !Number.isNaN(this.numbers.max_prob.at(0));
   }
 
+  /** Steps before this one were taken over from another run; 0 for a run of its own. */
+  get branchedAt(): number {
+    return this.info?.branch?.at ?? 0;
+  }
+
   text(i: number): string {
     return this.#texts[i] ?? "";
   }
@@ -163,6 +172,8 @@ export class RunStore {
       special: (flags & FLAGS.special) !== 0,
       forced: (flags & FLAGS.forced) !== 0,
       kept: (flags & FLAGS.kept) !== 0,
+      taken: i < this.branchedAt,
+      branched: i > 0 && i === this.branchedAt,
     };
   }
 

@@ -14,6 +14,7 @@ const THEME = `
   --raw: #7c8996;
   --processed: #0b5cad;
   --removed: #b42318;
+  --branch: #7c3aad;
   --failed-bg: #fdecea;
   --noted-bg: #fff6e0;
   --dim: color-mix(in srgb, var(--fg) 72%, var(--bg));
@@ -36,6 +37,7 @@ const THEME = `
   --raw: #8592a0;
   --processed: #6cb2ff;
   --removed: #ff9a90;
+  --branch: #cf9bff;
   --failed-bg: #3b1f1d;
   --noted-bg: #33280f;
   color-scheme: dark;
@@ -59,6 +61,8 @@ const CARD = `
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2;
   border-left: 3px solid var(--line); padding-left: 8px; 
 }
+.origin { font-size: 12px; color: var(--dim); border-left: 2px solid var(--branch); padding-left: 6px; overflow-wrap: anywhere; unicode-bidi: plaintext; }
+.settings { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 4px 18px; min-width: 0; }
 .chip { font: 12px/1.4 var(--mono); color: var(--dim); border: 1px solid var(--line); border-radius: 10px; padding: 1px 8px; white-space: nowrap; }
 .notices { margin: 0; padding: 6px 12px 6px 28px; background: var(--noted-bg); border-bottom: 1px solid var(--line); font-size: 12.5px; }
 .failure { display: grid; gap: 2px; padding: 10px 12px; background: var(--failed-bg); border-bottom: 1px solid var(--line); border-left: 4px solid var(--removed); overflow-wrap: anywhere; }
@@ -121,6 +125,8 @@ const TOKENS = `
 .token.alternative { text-decoration: underline solid 1.3px; text-underline-offset: 2.5px; text-decoration-skip-ink: none; }
 .token.dropped { text-decoration: line-through; opacity: .65; }
 .token.forced { box-shadow: inset 0 0 0 1px var(--dim); }
+.token.branched { position: relative; }
+.token.branched::after { content: ""; position: absolute; left: -4px; top: -3px; bottom: -3px; border-left: 2px solid var(--branch); }
 .token.isolated { unicode-bidi: isolate; }
 .token:is(:hover, .hovered) { outline: 1px solid var(--dim); outline-offset: 1px; }
 .token.marked { outline: 1.5px dashed var(--accent); outline-offset: 1px; }
@@ -154,6 +160,7 @@ svg .unit { font-family: var(--sans); }
 .curve.dense { stroke-width: 1; }
 .dots { fill: none; stroke: var(--processed); stroke-width: 4; stroke-linecap: round; }
 .dots.low { stroke: var(--low); stroke-width: 5.5; }
+.branch-line { stroke: var(--branch); stroke-width: 2; pointer-events: none; }
 .hover-line { stroke: var(--dim); stroke-width: 1; pointer-events: none; }
 .hover-dot { fill: var(--bg); stroke: var(--fg); stroke-width: 1.5; pointer-events: none; }
 .selection { pointer-events: none; }
@@ -186,7 +193,12 @@ const SIDE = `
 .follows, .link { margin-left: auto; font-size: 12px; color: var(--dim); }
 .link { font: 12px var(--sans); color: var(--accent); background: none; border: 0; padding: 1px 3px; border-radius: 3px; cursor: pointer; }
 .link:hover { text-decoration: underline; }
-:is(.link, select):focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+.side:focus { outline: none; }
+.side:focus-visible { box-shadow: inset 0 0 0 2px var(--accent); }
+.take { margin: 0; text-align: start; cursor: pointer; border-color: color-mix(in srgb, var(--accent) 45%, var(--line)); }
+.take:hover { background: var(--chosen-bg); border-color: var(--accent); }
+.take:active { background: var(--accent); color: var(--on-accent); }
+:is(.link, .take, select):focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 .figures { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1.12fr) minmax(0, .88fr); gap: 1px 16px; margin: 7px 0 8px; max-width: 480px; font-size: 12px; color: var(--dim); }
 .figures div { display: flex; justify-content: space-between; gap: 6px; white-space: nowrap; }
 .figures dd { margin: 0; color: var(--fg); font: 12px/1.5 var(--mono); }
@@ -210,7 +222,10 @@ tr.chosen td.fate { font-weight: 600; }
 tr:is(.removed, .others) td { color: var(--dim); }
 tr.removed .label { color: var(--dim); text-decoration: line-through; text-decoration-color: var(--removed); }
 .stage { font-size: 11px; line-height: 15px; display: inline-block; color: var(--removed); border: 1px solid currentColor; border-radius: 3px; padding: 0 4px; }
-.more { height: 22px; padding-top: 2px; }
+.more { display: flex; justify-content: space-between; align-items: center; gap: 8px; height: 22px; padding-top: 2px; white-space: nowrap; }
+.more .link { margin-left: 0; }
+.more .link:last-child:not(:first-child) { margin-left: auto; }
+.hint { font-size: 11.5px; color: var(--dim); overflow: hidden; text-overflow: ellipsis; }
 .draw-bar { position: relative; height: 18px; margin-top: 8px; border-radius: 3px; box-shadow: 0 0 0 1px var(--line); background: var(--bg); forced-color-adjust: none; }
 .segment {
   position: absolute; top: 0; bottom: 0; font: 10.5px/18px var(--mono); padding: 0 4px; overflow: hidden; white-space: pre; text-overflow: ellipsis;
@@ -237,7 +252,7 @@ const REST = `
 .numbers { font: 11.5px var(--mono); }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; scroll-behavior: auto !important; } }
 @media (forced-colors: active) {
-  .view, .view.dark { --processed: Highlight; --raw: GrayText; --accent: Highlight; --low: CanvasText; --removed: CanvasText; --line: CanvasText; --bg: Canvas; --fg: CanvasText; --dim: CanvasText; --on-accent: HighlightText; }
+  .view, .view.dark { --processed: Highlight; --raw: GrayText; --accent: Highlight; --low: CanvasText; --removed: CanvasText; --branch: CanvasText; --line: CanvasText; --bg: Canvas; --fg: CanvasText; --dim: CanvasText; --on-accent: HighlightText; }
   .segment { border: 1px solid CanvasText; }
   .token { border-bottom-color: Canvas; }
   .token.low { border-bottom-color: CanvasText; }

@@ -69,7 +69,12 @@ export class Header {
       ...describeParams(info.params).map((words) => h("span", {}, words)),
     );
     const asked = h("div", { class: "asked", title: info.prompt, dir: "auto" }, info.prompt);
-    const rows = [this.#showModel ? what : null, how, info.prompt === "" ? null : asked];
+    // It is the legend of the mark as well, and beside the settings the page below stays where it is.
+    const origin = info.branch
+      ? h("div", { class: "origin", "data-testid": "origin" }, info.branch.text)
+      : null;
+    const settings = h("div", { class: "settings" }, how, origin);
+    const rows = [this.#showModel ? what : null, settings, info.prompt === "" ? null : asked];
     this.node.replaceChildren(...rows.filter((row) => row !== null));
   }
 }
@@ -129,7 +134,9 @@ export class Footer {
     this.#values.prompt.hidden = prefill === null;
     if (prefill === null) return;
     const words = `${prefill.total === 1 ? "token" : "tokens"}, ${format.count(prefill.reused)} re-used`;
-    setFigure(this.#values.prompt, "prompt", format.count(prefill.total), words);
+    // A branch reads what it takes over as well.
+    const name = store.branchedAt > 0 ? "read" : "prompt";
+    setFigure(this.#values.prompt, name, format.count(prefill.total), words);
   }
 }
 

@@ -10,6 +10,7 @@ export type Traits = {
   selected: number | null;
   snapshot: unknown;
   show_model: boolean;
+  can_branch: boolean;
 };
 
 export type Model = AnyModel<Traits>;

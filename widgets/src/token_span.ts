@@ -15,6 +15,7 @@ export function describe(step: Step, threshold: number): string {
   if (step.incomplete) words.push("part of a character");
   if (step.forced) words.push("put there, not drawn");
   if (!step.kept) words.push("rolled back");
+  if (step.branched) words.push("the branch begins here");
   return words.join(", ");
 }
 
@@ -39,6 +40,7 @@ export function makeSpan(step: Step, body: readonly Piece[], threshold: number):
   if (step.maxProb < threshold) span.classList.add("low");
   if (step.forced) span.classList.add("forced");
   if (!step.kept) span.classList.add("dropped");
+  if (step.branched) span.classList.add("branched");
   return span;
 }
 

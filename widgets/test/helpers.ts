@@ -1,5 +1,6 @@
 /** A model without a kernel, the shared protocol examples, and updates made of a few words. */
 
+import branched from "../../tests/fixtures/protocol/update_branch.json";
 import failure from "../../tests/fixtures/protocol/update_failure.json";
 import finish from "../../tests/fixtures/protocol/update_finish.json";
 import replay from "../../tests/fixtures/protocol/update_replay.json";
@@ -37,6 +38,7 @@ export const examples = {
   finish: () => arrived(finish),
   replay: () => arrived(replay),
   failure: () => arrived(failure),
+  branch: () => arrived(branched),
 };
 
 type Listener = (...parts: unknown[]) => void;
@@ -55,6 +57,7 @@ export class FakeModel {
       selected: null,
       snapshot: null,
       show_model: true,
+      can_branch: false,
       ...traits,
     };
   }

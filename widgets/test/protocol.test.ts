@@ -1,12 +1,15 @@
 /** Expected values are those that tests/fixtures/write_protocol_examples.py writes into the examples. */
 
 import { describe, expect, test } from "vitest";
+import branchExample from "../../tests/fixtures/protocol/branch.json";
+import branchDraw from "../../tests/fixtures/protocol/branch_draw.json";
 import readyExample from "../../tests/fixtures/protocol/ready.json";
 import readyEmpty from "../../tests/fixtures/protocol/ready_empty.json";
-import { parseUpdate, ready, STEP_COLUMNS } from "../src/protocol";
+import { branch, parseUpdate, ready, STEP_COLUMNS } from "../src/protocol";
 import { RunStore } from "../src/store";
 import { examples, type Sent } from "./helpers";
 
+const INFO = examples.start().content["info"] as Record<string, unknown>;
 const parse = ({ content, buffers }: Sent) => parseUpdate(content, buffers);
 
 test("a step has the numbers that Python wrote, from buffers at odd offsets", () => {
@@ -76,6 +79,19 @@ test("ready is what Python accepts", () => {
   expect(ready(null, 0)).toEqual(readyEmpty.content);
 });
 
+test("a branch is what Python accepts", () => {
+  expect(branch("r1", 1, 1001)).toEqual(branchExample.content);
+  expect(branch("r1", 1, null)).toEqual(branchDraw.content);
+});
+
+test("where a run left another one is read", () => {
+  expect(parse(examples.branch()).info?.branch).toEqual({
+    at: 1,
+    text: "Branched off another run after 1 token, with ' &amp;' put there.",
+  });
+  expect(parse(examples.start()).info?.branch).toBeUndefined();
+});
+
 describe("a malformed update is refused and the fault is named", () => {
   const broken: [string, (sent: Sent) => void, RegExp][] = [
     ["kind", ({ content }) => Object.assign(content, { type: "launch" }), /unknown kind/],
@@ -95,6 +111,11 @@ describe("a malformed update is refused and the fault is named", () => {
     ["count", ({ content }) => Object.assign(stepsOf(content), { count: -1 }), /whole number/],
     ["notices", ({ content }) => Object.assign(content, { notices: "cut" }), /expected a list/],
     ["finish", ({ content }) => Object.assign(content, { finish: null }), /finish is null/],
+    [
+      "branch",
+      ({ content }) => Object.assign(content, { info: { ...INFO, branch: { at: -1 } } }),
+      /info.branch.at is -1/,
+    ],
   ];
   test.each(broken)("%s", (_, spoil, message) => {
     const sent = examples.steps();

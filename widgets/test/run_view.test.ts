@@ -319,9 +319,9 @@ test("after disposal nothing listens any more and nothing is left on the page", 
   const added = vi.spyOn(EventTarget.prototype, "addEventListener");
   const { model, view } = await played(examples.replay());
   const second = mount(model);
-  expect(model.listenerCount).toBe(8);
+  expect(model.listenerCount).toBe(10);
   view.dispose();
-  expect(model.listenerCount).toBe(4);
+  expect(model.listenerCount).toBe(5);
   second.dispose();
   expect(model.listenerCount).toBe(0);
   // A listener on a signal goes with the signal; every other one must hang on a signal that is over.

@@ -121,24 +121,51 @@ function shortList(candidates, size = SHORT) {
   const chosen = candidates.find((c) => c.chosen);
   return chosen === void 0 || first.includes(chosen) ? first : [...first.slice(0, -1), chosen];
 }
+var BRANCHING = ["take", "draw"];
 var SidePanel = class {
   node;
-  #onFollow;
+  #events;
   #all = false;
   #shown = null;
-  constructor(onFollow, signal) {
-    this.#onFollow = onFollow;
+  #key = "";
+  #pointed = false;
+  #rendering = false;
+  constructor(events, signal) {
+    this.#events = events;
     this.node = h("section", { class: "side", "data-testid": "candidates", "aria-label": "selected token" });
-    this.node.addEventListener("click", (event) => this.#click(event), { signal });
+    const on = (type, listener) => this.node.addEventListener(type, listener, { signal });
+    on("click", (event) => this.#click(event));
+    on("pointermove", (event) => this.#point(event.target));
+    on("pointerdown", (event) => this.#point(event.target));
+    on("pointerleave", () => this.#point(null));
+    on("focusout", (event) => this.#leave(event.relatedTarget));
   }
-  /** `follows` while the panel goes with the newest token. */
-  show(store, index, follows) {
-    this.#shown = { store, index, follows };
-    const focused = this.#focusedAction();
-    this.node.replaceChildren(...this.#content(store, index, follows));
-    if (focused !== null) this.node.querySelector(`[data-action="${focused}"]`)?.focus();
+  /**
+   * The step that stays although newer ones have come: under a pointer or a focus on its candidates, or what
+   * is clicked would not be what was aimed at. Null if the panel is free to go on.
+   */
+  held(store) {
+    const shown = this.#shown;
+    if (shown === null || !shown.follows || !shown.offers || shown.run !== store.run) return null;
+    const { action } = this.#focused() ?? { action: "" };
+    return this.#pointed || BRANCHING.includes(action) ? shown.index : null;
   }
-  #content(store, index, follows) {
+  show(store, index, mode) {
+    const before = this.#shown;
+    if (before?.run !== store.run) this.#pointed = false;
+    this.#shown = { store, run: store.run, index, ...mode };
+    const flags = index === null ? 0 : store.numbers.flags.at(index);
+    const waits = index !== null && index < store.count - 1;
+    const key = [store.run, index, mode.follows, mode.offers, waits, store.live, flags, this.#all].join();
+    if (key === this.#key) return;
+    this.#key = key;
+    const focused = this.#focused();
+    this.#rendering = true;
+    this.node.replaceChildren(...this.#content(this.#shown));
+    this.#rendering = false;
+    if (focused !== null) this.#refocus(focused, before?.run === store.run && before.index === index);
+  }
+  #content({ store, index, follows, offers }) {
     if (index === null)
       return [
         h(
@@ -149,7 +176,9 @@ var SidePanel = class {
       ];
     const step = store.step(index);
     const candidates = store.candidates(index);
-    const head = [this.#title(step, follows, store.live), figures(step)];
+    const head = [this.#title(step, store, follows), figures(step)];
+    const greedy = store.info?.params["temperature"] === 0;
+    const again = offers && (!greedy || step.forced) ? drawAgain(step) : null;
     if (candidates.length === 0)
       return [
         ...head,
@@ -157,23 +186,32 @@ var SidePanel = class {
           "p",
           { class: "quiet" },
           "This run was recorded without inspection: only the tokens and their times are known."
-        )
+        ),
+        h("div", { class: "more" }, again)
       ];
     const rows = this.#all ? candidates : shortList(candidates);
-    const greedy = store.info?.params["temperature"] === 0;
     const others = othersOf(store, step, candidates, rows);
-    const table = candidateTable(rows, candidates, step, { greedy, others });
-    return [...head, table, this.#toggle(candidates.length), drawBar(candidates, step, greedy)];
+    const table = candidateTable(rows, candidates, step, { greedy, others, offers });
+    const hint = offers ? h("span", { class: "hint" }, "click one to go on with it") : null;
+    const more = h("div", { class: "more" }, this.#toggle(candidates.length), hint, again);
+    return [...head, h("div", { class: "rows" }, table, more), drawBar(candidates, step, greedy)];
   }
-  #title(step, follows, live) {
+  #title(step, store, follows) {
     const label = visible(step.label || step.text);
     const states = [
       step.special ? "control token" : null,
       step.incomplete ? "part of a character" : null,
       step.forced ? "forced" : null,
+      step.taken ? "taken over" : null,
       step.kept ? null : "rolled back"
     ].filter((state) => state !== null);
-    const follow = follows ? h("span", { class: "follows" }, live ? "following the newest" : "the last token") : h(
+    const { live } = store;
+    const rests = live && step.index < store.count - 1;
+    const follow = follows ? h(
+      "span",
+      { class: "follows" },
+      rests ? "waiting here" : live ? "following the newest" : "the last token"
+    ) : h(
       "button",
       { type: "button", class: "link", "data-action": "follow" },
       live ? "follow the newest" : "back to the last"
@@ -188,27 +226,65 @@ var SidePanel = class {
     );
   }
   #toggle(total) {
+    if (total <= SHORT) return null;
     const words = this.#all ? `show the first ${SHORT}` : `show all ${total}`;
-    const button = h(
+    return h(
       "button",
       { type: "button", class: "link", "data-action": "all", "aria-expanded": String(this.#all) },
       words
     );
-    return h("div", { class: "more" }, total > SHORT ? button : null);
   }
   #click(event) {
     const target = event.target instanceof Element ? event.target.closest("[data-action]") : null;
-    if (target?.dataset["action"] === "follow") this.#onFollow();
-    if (target?.dataset["action"] !== "all" || this.#shown === null) return;
-    this.#all = !this.#all;
-    this.show(this.#shown.store, this.#shown.index, this.#shown.follows);
+    const shown = this.#shown;
+    if (target === null || shown === null) return;
+    const { action, token } = target.dataset;
+    if (action === "follow") this.#events.onFollow();
+    else if (action === "all") {
+      this.#all = !this.#all;
+      this.show(shown.store, shown.index, shown);
+    } else if (shown.index !== null)
+      this.#events.onBranch(shown.index, token === void 0 ? null : Number(token));
   }
-  #focusedAction() {
+  #point(target) {
+    const pointed = target instanceof Element && target.closest(".rows") !== null;
+    if (pointed === this.#pointed) return;
+    this.#pointed = pointed;
+    if (!pointed) this.#events.onRelease();
+  }
+  #leave(to) {
+    const stays = to instanceof Node && this.node.contains(to);
+    if (!stays && !this.#rendering) this.#events.onRelease();
+  }
+  #focused() {
     const root = this.node.getRootNode();
     const active = root.activeElement;
-    return active instanceof HTMLElement && this.node.contains(active) ? active.dataset["action"] ?? null : null;
+    if (!(active instanceof HTMLElement) || !this.node.contains(active)) return null;
+    return { action: active.dataset["action"] ?? "", token: active.dataset["token"] };
+  }
+  /** Give the focus back to what had it; where that is gone, to the panel, so that Tab goes on from here. */
+  #refocus({ action, token }, same) {
+    const found = [...this.node.querySelectorAll("[data-action]")].find(
+      (node) => node.dataset["action"] === action && node.dataset["token"] === token
+    );
+    const goal = same || !BRANCHING.includes(action) ? found : void 0;
+    if (goal === void 0) this.node.tabIndex = -1;
+    (goal ?? this.node).focus({ preventScroll: true });
   }
 };
+function drawAgain(step) {
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "link",
+      "data-action": "draw",
+      "aria-label": `draw token ${step.index} again and go on from there`,
+      title: "Go on from here with a new draw, by a new seed"
+    },
+    "draw again from here"
+  );
+}
 function figures(step) {
   const rows = [
     ["raw", prob(step.prob), "raw probability of this token, before the sampler"],
@@ -219,7 +295,11 @@ function figures(step) {
     ["id", String(step.tokenId), "the token's number in the vocabulary"],
     ["entropy", `${nats(step.entropy)} nats`, "of the raw distribution"],
     ["surprisal", `${nats(-step.logprob)} nats`, "of this token, raw"],
-    ["elapsed", seconds(step.elapsed), "from the request to this token"]
+    [
+      "elapsed",
+      seconds(step.elapsed),
+      step.taken ? "decoded in the run that it was taken over from" : "from the request to this token"
+    ]
   ];
   const known = Number.isNaN(step.logprob) ? rows.filter(([name]) => name === "id" || name === "elapsed") : rows;
   const list = h("dl", { class: "figures" });
@@ -239,17 +319,18 @@ function othersOf(store, step, all, rows) {
     processed: sum(step.processedRestMass, (candidate) => candidate.processed)
   };
 }
-function candidateTable(rows, all, step, { greedy, others }) {
+function candidateTable(rows, all, step, { greedy, others, offers }) {
   const full = Math.max(
     ...all.map((c) => Math.max(c.raw, c.processed)),
     others.raw || 0,
     others.processed || 0
   );
-  const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, fate(c, step, greedy))));
+  const name = (c) => offers && !c.chosen ? takeButton(c, step) : nameOf(c);
+  const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, name(c), fate(c, step, greedy))));
   body.append(othersRow(others, full));
   const head = h("thead", {}, headRow());
   const columns = ["rank", "name", "bars", "raw", "processed", "fate"].map(
-    (name) => h("col", { class: name })
+    (name2) => h("col", { class: name2 })
   );
   return h("div", { class: "table" }, h("table", {}, h("colgroup", {}, ...columns), head, body));
 }
@@ -266,15 +347,34 @@ function headRow() {
     th("", "fate")
   );
 }
-function candidateRow(candidate, full, end) {
+function nameOf({ label, id }) {
+  const shown = visible(label);
+  return h("bdi", { class: "label", title: `${shown} · id ${id}` }, shown);
+}
+function takeButton({ label, id }, step) {
+  const shown = visible(label);
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "label take",
+      dir: "auto",
+      "data-action": "take",
+      "data-token": id,
+      "aria-label": `go on from token ${step.index} with '${shown.replaceAll("␣", " ")}' instead`,
+      title: `${shown} · id ${id} · click to go on with it from here`
+    },
+    shown
+  );
+}
+function candidateRow(candidate, full, label, end) {
   const { chosen, removedBy } = candidate;
-  const label = visible(candidate.label);
   const name = `${chosen ? "chosen" : ""} ${removedBy ? "removed" : ""}`.trim();
   return h(
     "tr",
     { class: name, "data-testid": "candidate", "aria-current": chosen ? "true" : null },
     h("td", { class: "rank" }, count(candidate.rank)),
-    h("td", { class: "name" }, h("bdi", { class: "label", title: `${label} · id ${candidate.id}` }, label)),
+    h("td", { class: "name" }, label),
     bars(candidate.raw, candidate.processed, full),
     h("td", { class: "number" }, prob(candidate.raw)),
     h("td", { class: "number" }, candidate.processed > 0 ? prob(candidate.processed) : "–"),
@@ -635,12 +735,14 @@ var Plot = class {
   #curve = svg("path", { class: "curve" });
   #dots = svg("path", { class: "dots" });
   #lowDots = svg("path", { class: "dots low" });
+  #branchLine = svg("line", { class: "branch-line", visibility: "hidden" });
   #hoverLine = svg("line", { class: "hover-line", visibility: "hidden" });
   #hoverDot = svg("circle", { class: "hover-dot", r: 3.5, visibility: "hidden" });
   #selection = svg("g", { class: "selection" });
   #line;
   #values = new Float64Array(0);
   #live = false;
+  #branchedAt = 0;
   #selected = null;
   #firm = false;
   #size = DEFAULT_SIZE;
@@ -658,6 +760,7 @@ var Plot = class {
     this.#svg.append(
       this.#grid,
       this.#shade,
+      this.#branchLine,
       this.#axis,
       this.#curve,
       this.#dots,
@@ -678,9 +781,11 @@ var Plot = class {
   get dragging() {
     return this.#line.dragging;
   }
-  setData(values, live) {
+  /** Tokens before `branchedAt` were taken over from another run. */
+  setData(values, live, branchedAt) {
     this.#values = values;
     this.#live = live;
+    this.#branchedAt = branchedAt;
     this.#draw();
   }
   setThreshold(value) {
@@ -747,6 +852,7 @@ var Plot = class {
     const step = stride(scale);
     setAttributes(this.#svg, { viewBox: `0 0 ${width} ${height}`, width, height });
     this.#drawAxes();
+    this.#drawBranch();
     setAttributes(this.#shade, { d: shadePath(lowRuns(values, threshold), scale) });
     setAttributes(this.#curve, { d: curvePath(values, scale), class: step < 1 ? "curve dense" : "curve" });
     setAttributes(this.#dots, { d: step < DOTS_FROM ? "" : dotsPath(values, scale, (v) => v >= threshold) });
@@ -754,6 +860,14 @@ var Plot = class {
     this.#lowDots.style.strokeWidth = step < DOTS_FROM ? `${Math.max(2, step)}px` : "";
     this.#drawSelection();
     this.#line.draw(width);
+  }
+  #drawBranch() {
+    const shown = this.#branchedAt > 0 && this.#branchedAt <= this.#values.length;
+    setAttributes(this.#branchLine, { visibility: shown ? "visible" : "hidden" });
+    if (!shown) return;
+    const { top, bottom } = this.#scale.frame;
+    const x = xOf(this.#branchedAt - 0.5, this.#scale);
+    setAttributes(this.#branchLine, { x1: x, x2: x, y1: top, y2: bottom });
   }
   #drawAxes() {
     const { left, right, bottom } = this.#scale.frame;
@@ -833,6 +947,9 @@ var ProtocolError = class extends Error {
 function ready(run, steps) {
   return { type: "ready", v: PROTOCOL_VERSION, run, steps };
 }
+function branch(run, step, token) {
+  return { type: "branch", v: PROTOCOL_VERSION, run, step, token };
+}
 function parseUpdate(content, buffers) {
   const data = asRecord(content, "message");
   if (data["type"] !== "update") throw new ProtocolError(`unknown kind of message ${show(data["type"])}`);
@@ -865,7 +982,15 @@ function parseInfo(value) {
     params: asRecord(info["params"], "info.params")
   };
   if (has(info, "vocab_size")) parsed.vocab_size = asCount(info["vocab_size"], "info.vocab_size");
+  if (has(info, "branch")) parsed.branch = parseBranchPoint(info["branch"]);
   return parsed;
+}
+function parseBranchPoint(value) {
+  const point = asRecord(value, "info.branch");
+  return {
+    at: asCount(point["at"], "info.branch.at"),
+    text: asString(point["text"], "info.branch.text")
+  };
 }
 function parsePrefill(value) {
   const prefill = asRecord(value, "prefill");
@@ -1119,6 +1244,10 @@ var RunStore = class {
   get inspected() {
     return !Number.isNaN(this.numbers.max_prob.at(0));
   }
+  /** Steps before this one were taken over from another run; 0 for a run of its own. */
+  get branchedAt() {
+    return this.info?.branch?.at ?? 0;
+  }
   text(i) {
     return this.#texts[i] ?? "";
   }
@@ -1157,7 +1286,9 @@ var RunStore = class {
       incomplete: (flags & FLAGS.incomplete) !== 0,
       special: (flags & FLAGS.special) !== 0,
       forced: (flags & FLAGS.forced) !== 0,
-      kept: (flags & FLAGS.kept) !== 0
+      kept: (flags & FLAGS.kept) !== 0,
+      taken: i < this.branchedAt,
+      branched: i > 0 && i === this.branchedAt
     };
   }
   /** The recorded alternatives of a step, likeliest (raw) first; empty if it was not inspected. */
@@ -1257,6 +1388,7 @@ var THEME = `
   --raw: #7c8996;
   --processed: #0b5cad;
   --removed: #b42318;
+  --branch: #7c3aad;
   --failed-bg: #fdecea;
   --noted-bg: #fff6e0;
   --dim: color-mix(in srgb, var(--fg) 72%, var(--bg));
@@ -1279,6 +1411,7 @@ var THEME = `
   --raw: #8592a0;
   --processed: #6cb2ff;
   --removed: #ff9a90;
+  --branch: #cf9bff;
   --failed-bg: #3b1f1d;
   --noted-bg: #33280f;
   color-scheme: dark;
@@ -1301,6 +1434,8 @@ var CARD = `
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2;
   border-left: 3px solid var(--line); padding-left: 8px; 
 }
+.origin { font-size: 12px; color: var(--dim); border-left: 2px solid var(--branch); padding-left: 6px; overflow-wrap: anywhere; unicode-bidi: plaintext; }
+.settings { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 4px 18px; min-width: 0; }
 .chip { font: 12px/1.4 var(--mono); color: var(--dim); border: 1px solid var(--line); border-radius: 10px; padding: 1px 8px; white-space: nowrap; }
 .notices { margin: 0; padding: 6px 12px 6px 28px; background: var(--noted-bg); border-bottom: 1px solid var(--line); font-size: 12.5px; }
 .failure { display: grid; gap: 2px; padding: 10px 12px; background: var(--failed-bg); border-bottom: 1px solid var(--line); border-left: 4px solid var(--removed); overflow-wrap: anywhere; }
@@ -1361,6 +1496,8 @@ var TOKENS = `
 .token.alternative { text-decoration: underline solid 1.3px; text-underline-offset: 2.5px; text-decoration-skip-ink: none; }
 .token.dropped { text-decoration: line-through; opacity: .65; }
 .token.forced { box-shadow: inset 0 0 0 1px var(--dim); }
+.token.branched { position: relative; }
+.token.branched::after { content: ""; position: absolute; left: -4px; top: -3px; bottom: -3px; border-left: 2px solid var(--branch); }
 .token.isolated { unicode-bidi: isolate; }
 .token:is(:hover, .hovered) { outline: 1px solid var(--dim); outline-offset: 1px; }
 .token.marked { outline: 1.5px dashed var(--accent); outline-offset: 1px; }
@@ -1393,6 +1530,7 @@ svg .unit { font-family: var(--sans); }
 .curve.dense { stroke-width: 1; }
 .dots { fill: none; stroke: var(--processed); stroke-width: 4; stroke-linecap: round; }
 .dots.low { stroke: var(--low); stroke-width: 5.5; }
+.branch-line { stroke: var(--branch); stroke-width: 2; pointer-events: none; }
 .hover-line { stroke: var(--dim); stroke-width: 1; pointer-events: none; }
 .hover-dot { fill: var(--bg); stroke: var(--fg); stroke-width: 1.5; pointer-events: none; }
 .selection { pointer-events: none; }
@@ -1424,7 +1562,12 @@ var SIDE = `
 .follows, .link { margin-left: auto; font-size: 12px; color: var(--dim); }
 .link { font: 12px var(--sans); color: var(--accent); background: none; border: 0; padding: 1px 3px; border-radius: 3px; cursor: pointer; }
 .link:hover { text-decoration: underline; }
-:is(.link, select):focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+.side:focus { outline: none; }
+.side:focus-visible { box-shadow: inset 0 0 0 2px var(--accent); }
+.take { margin: 0; text-align: start; cursor: pointer; border-color: color-mix(in srgb, var(--accent) 45%, var(--line)); }
+.take:hover { background: var(--chosen-bg); border-color: var(--accent); }
+.take:active { background: var(--accent); color: var(--on-accent); }
+:is(.link, .take, select):focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 .figures { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1.12fr) minmax(0, .88fr); gap: 1px 16px; margin: 7px 0 8px; max-width: 480px; font-size: 12px; color: var(--dim); }
 .figures div { display: flex; justify-content: space-between; gap: 6px; white-space: nowrap; }
 .figures dd { margin: 0; color: var(--fg); font: 12px/1.5 var(--mono); }
@@ -1448,7 +1591,10 @@ tr.chosen td.fate { font-weight: 600; }
 tr:is(.removed, .others) td { color: var(--dim); }
 tr.removed .label { color: var(--dim); text-decoration: line-through; text-decoration-color: var(--removed); }
 .stage { font-size: 11px; line-height: 15px; display: inline-block; color: var(--removed); border: 1px solid currentColor; border-radius: 3px; padding: 0 4px; }
-.more { height: 22px; padding-top: 2px; }
+.more { display: flex; justify-content: space-between; align-items: center; gap: 8px; height: 22px; padding-top: 2px; white-space: nowrap; }
+.more .link { margin-left: 0; }
+.more .link:last-child:not(:first-child) { margin-left: auto; }
+.hint { font-size: 11.5px; color: var(--dim); overflow: hidden; text-overflow: ellipsis; }
 .draw-bar { position: relative; height: 18px; margin-top: 8px; border-radius: 3px; box-shadow: 0 0 0 1px var(--line); background: var(--bg); forced-color-adjust: none; }
 .segment {
   position: absolute; top: 0; bottom: 0; font: 10.5px/18px var(--mono); padding: 0 4px; overflow: hidden; white-space: pre; text-overflow: ellipsis;
@@ -1474,7 +1620,7 @@ var REST = `
 .numbers { font: 11.5px var(--mono); }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; scroll-behavior: auto !important; } }
 @media (forced-colors: active) {
-  .view, .view.dark { --processed: Highlight; --raw: GrayText; --accent: Highlight; --low: CanvasText; --removed: CanvasText; --line: CanvasText; --bg: Canvas; --fg: CanvasText; --dim: CanvasText; --on-accent: HighlightText; }
+  .view, .view.dark { --processed: Highlight; --raw: GrayText; --accent: Highlight; --low: CanvasText; --removed: CanvasText; --branch: CanvasText; --line: CanvasText; --bg: Canvas; --fg: CanvasText; --dim: CanvasText; --on-accent: HighlightText; }
   .segment { border: 1px solid CanvasText; }
   .token { border-bottom-color: Canvas; }
   .token.low { border-bottom-color: CanvasText; }
@@ -1541,7 +1687,9 @@ var Header = class {
       ...describeParams(info.params).map((words) => h("span", {}, words))
     );
     const asked = h("div", { class: "asked", title: info.prompt, dir: "auto" }, info.prompt);
-    const rows = [this.#showModel ? what : null, how, info.prompt === "" ? null : asked];
+    const origin = info.branch ? h("div", { class: "origin", "data-testid": "origin" }, info.branch.text) : null;
+    const settings = h("div", { class: "settings" }, how, origin);
+    const rows = [this.#showModel ? what : null, settings, info.prompt === "" ? null : asked];
     this.node.replaceChildren(...rows.filter((row) => row !== null));
   }
 };
@@ -1591,7 +1739,8 @@ var Footer = class {
     this.#values.prompt.hidden = prefill === null;
     if (prefill === null) return;
     const words = `${prefill.total === 1 ? "token" : "tokens"}, ${count(prefill.reused)} re-used`;
-    setFigure(this.#values.prompt, "prompt", count(prefill.total), words);
+    const name = store.branchedAt > 0 ? "read" : "prompt";
+    setFigure(this.#values.prompt, name, count(prefill.total), words);
   }
 };
 function setFigure(node, before, value, after) {
@@ -1816,6 +1965,7 @@ function describe(step, threshold) {
   if (step.incomplete) words.push("part of a character");
   if (step.forced) words.push("put there, not drawn");
   if (!step.kept) words.push("rolled back");
+  if (step.branched) words.push("the branch begins here");
   return words.join(", ");
 }
 function makeSpan(step, body, threshold) {
@@ -1839,6 +1989,7 @@ function makeSpan(step, body, threshold) {
   if (step.maxProb < threshold) span.classList.add("low");
   if (step.forced) span.classList.add("forced");
   if (!step.kept) span.classList.add("dropped");
+  if (step.branched) span.classList.add("branched");
   return span;
 }
 function pieceNodes({ text, sign }) {
@@ -2127,6 +2278,7 @@ var WRITE_DELAY = 120;
 var ASK_AGAIN = 500;
 var REST2 = 2;
 var FRAME = 16;
+var SECOND_CLICK = 700;
 var RunView = class {
   host = h("div", { class: "cartoolkit-run", "data-lm-suppress-shortcuts": "true" });
   #model;
@@ -2141,6 +2293,9 @@ var RunView = class {
   #reset = false;
   #reflagged = [];
   #asked = { what: "", when: Number.NEGATIVE_INFINITY };
+  /** The run of which the kernel was heard last, as opposed to one that was saved with the page. */
+  #heard = null;
+  #branched = Number.NEGATIVE_INFINITY;
   #card = h("article", { class: "card", "data-testid": "run-view", "aria-label": "generation" });
   #header;
   #notices = new Notices();
@@ -2178,7 +2333,14 @@ var RunView = class {
       },
       signal
     );
-    this.#panel = new SidePanel(() => this.#choose(null), signal);
+    this.#panel = new SidePanel(
+      {
+        onFollow: () => this.#choose(null),
+        onBranch: (step, token) => this.#branch(step, token),
+        onRelease: () => this.#showSelected()
+      },
+      signal
+    );
     this.#assemble();
     signal.addEventListener("abort", () => this.#stop(), { once: true });
   }
@@ -2189,8 +2351,8 @@ var RunView = class {
     if (typeof snapshot === "object" && snapshot !== null)
       this.#receive(snapshot, snapshot.buffers ?? []);
     this.#flush();
-    onMessage(this.#model, (content, buffers) => this.#receive(content, buffers), signal);
-    for (const name of ["metric", "threshold", "selected"])
+    onMessage(this.#model, (content, buffers) => this.#hear(content, buffers), signal);
+    for (const name of ["metric", "threshold", "selected", "can_branch"])
       onTrait(this.#model, name, () => this.#traitChanged(), signal);
     followTheme(this.host, (dark) => this.#card.parentElement?.classList.toggle("dark", dark), signal);
     send(this.#model, ready(this.#store.run, this.#store.count));
@@ -2214,24 +2376,31 @@ var RunView = class {
     const style = h("style", {}, STYLES);
     this.host.attachShadow({ mode: "open" }).append(style, h("div", { class: "view" }, this.#card));
   }
+  #hear(content, buffers) {
+    const run = this.#receive(content, buffers);
+    if (run !== null) this.#heard = run;
+  }
+  /** Take an update over; the run that it is about, or null if it cannot be read. */
   #receive(content, buffers) {
     let update;
     try {
       update = parseUpdate(content, buffers);
     } catch (error) {
       console.warn("cartoolkit: a message was ignored:", error instanceof Error ? error.message : error);
-      return;
+      return null;
     }
     const before = this.#store.run;
     const change = this.#store.apply(update);
     if (change.reset) {
       this.#reset = true;
       this.#reflagged = [];
-      if (before !== null && update.steps === void 0) this.#choose(null);
+      if (before !== null && update.steps === void 0 && update.info?.branch === void 0)
+        this.#choose(null);
     }
     this.#reflagged.push(...change.reflagged);
     if (change.gap) this.#ask(update.run);
     this.#schedule();
+    return update.run;
   }
   /** Ask for what is missing, but not once for each message that shows it. */
   #ask(run) {
@@ -2270,7 +2439,7 @@ var RunView = class {
     this.#card.dataset["phase"] = phaseOf(store);
     this.#card.toggleAttribute("data-none", store.count === 0 && !store.live);
     this.#card.toggleAttribute("data-bare", store.count > 0 && !store.inspected);
-    this.#plot.setData(store.numbers.max_prob.values, store.live);
+    this.#plot.setData(store.numbers.max_prob.values, store.live, store.branchedAt);
     this.#showThreshold();
     this.#showSelected();
     if (store.live) this.#tokens.followEnd();
@@ -2284,10 +2453,20 @@ var RunView = class {
   #showSelected() {
     const { count: count2 } = this.#store;
     const selected = this.#selected !== null && this.#selected < count2 ? this.#selected : null;
-    const shown = selected ?? (count2 > 0 ? count2 - 1 : null);
+    const shown = selected ?? this.#panel.held(this.#store) ?? (count2 > 0 ? count2 - 1 : null);
     this.#tokens.select(selected, shown);
     this.#plot.select(shown, selected !== null);
-    this.#panel.show(this.#store, shown, selected === null);
+    this.#panel.show(this.#store, shown, { follows: selected === null, offers: this.#canBranch });
+  }
+  /** Whether somebody is there to go on from a token of the run shown. */
+  get #canBranch() {
+    return this.#model.get("can_branch") === true && this.#heard !== null && this.#heard === this.#store.run;
+  }
+  #branch(step, token) {
+    const now = performance.now();
+    if (this.#store.run === null || now - this.#branched < SECOND_CLICK) return;
+    this.#branched = now;
+    send(this.#model, branch(this.#store.run, step, token));
   }
   #readTraits() {
     const metric = this.#model.get("metric");

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import cartoolkit as ct
 from cartoolkit.engine import Engine
 from cartoolkit.ui import RunView
 
@@ -66,3 +67,19 @@ def followers(eventually):
 
     eventually(lambda: names() == [])
     return names
+
+
+@pytest.fixture
+def inspect(front_end, followers):
+    """Make Inspectors; what they have started is stopped at the end."""
+    made = []
+
+    def make(engine, prompt="a", **settings):
+        made.append(ct.Inspector(engine, prompt, **{"temperature": 0, **settings}))
+        return made[-1]
+
+    yield make
+    for inspector in made:
+        if inspector.session is not None:
+            inspector.session.stop()
+            inspector.session.wait(5)

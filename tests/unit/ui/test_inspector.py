@@ -9,22 +9,6 @@ import cartoolkit as ct
 from cartoolkit.errors import EngineBusy, InvalidRequest
 
 
-@pytest.fixture
-def inspect(front_end, followers):
-    """Make Inspectors; what they have started is stopped at the end."""
-    made = []
-
-    def make(engine, prompt="a", **settings):
-        made.append(ct.Inspector(engine, prompt, **{"temperature": 0, **settings}))
-        return made[-1]
-
-    yield make
-    for inspector in made:
-        if inspector.session is not None:
-            inspector.session.stop()
-            inspector.session.wait(5)
-
-
 def refusal(inspector):
     """What is written near the prompt, or nothing."""
     return "" if inspector._refusal.layout.display == "none" else inspector._refusal.value

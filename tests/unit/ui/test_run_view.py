@@ -1,6 +1,7 @@
 """The run view as a widget: its settings, what it follows, and that nothing is left behind."""
 
 import gc
+import logging
 import time
 import weakref
 
@@ -127,3 +128,91 @@ def test_a_view_that_cannot_send_does_not_end_the_run(make_engine, monkeypatch, 
     session = make_engine().start("a", temperature=0)
     RunView(session)
     assert session.result().text == "abc"
+
+
+# Branches: what a view asks its owner for
+
+
+def branch(run, step=1, token=2):
+    """What the browser says when a candidate is clicked."""
+    return {"type": "branch", "v": 1, "run": run, "step": step, "token": token}
+
+
+@pytest.fixture
+def finished(make_engine, front_end, eventually):
+    """A view of a run that has ended, and the branches that were asked for in it."""
+    view, asked = RunView(), []
+    view.on_branch(lambda *request: asked.append(request))
+    view.show(make_engine().start("a", temperature=0))
+    eventually(lambda: view.snapshot is not None)
+    return view, asked
+
+
+def test_a_view_offers_branches_once_somebody_makes_them():
+    view = RunView()
+    assert not view.can_branch
+    view.on_branch(lambda *_: None)
+    assert view.can_branch
+
+
+@pytest.mark.parametrize("token", [2, 0, None])
+def test_a_branch_is_handed_to_who_makes_them(finished, front_end, token):
+    view, asked = finished
+    view._handle_custom_msg(branch(front_end.run, 1, token), [])
+    assert asked == [(view.session, 1, token)]
+
+
+def test_a_branch_of_a_run_that_is_no_longer_shown_is_only_noticed(
+    finished, make_engine, front_end, eventually
+):
+    view, asked = finished
+    view._handle_custom_msg(branch("another"), [])
+    assert asked == []
+    assert front_end.parts["notices"] == [
+        "That token belongs to a run that was no longer shown; nothing was changed."
+    ]
+    view.show(make_engine().start("a", temperature=0))
+    eventually(lambda: view.snapshot is not None)
+    assert front_end.parts["notices"] == []
+
+
+@pytest.mark.parametrize("owned", [True, False])
+def test_a_branch_that_cannot_be_is_logged_and_nothing_else(finished, front_end, caplog, owned):
+    view, asked = finished
+    if not owned:
+        view._branch = None
+    with caplog.at_level(logging.WARNING, logger="cartoolkit"):
+        view._handle_custom_msg(branch(front_end.run, step=4 if owned else 1), [])
+    assert asked == []
+    assert ("step 4, which is not there" if owned else "offers none") in caplog.text
+
+
+def test_an_owner_that_fails_does_not_fail_the_kernel(finished, front_end, caplog):
+    view, _ = finished
+    view.on_branch(lambda *_: 1 / 0)
+    view._handle_custom_msg(branch(front_end.run), [])
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_branch_is_shown_with_what_it_takes_over_in_its_first_message(make_engine, front_end, eventually):
+    engine = make_engine([1, 2, 3] * 9)
+    first = engine.generate("a", temperature=0, max_tokens=9)
+    view = RunView()
+    view.show(engine.branch(first, at=4, token=3), selected=4)
+    eventually(lambda: view.snapshot is not None)
+    content, _ = front_end.messages[0]
+    assert content["steps"]["texts"][:4] == ["a", "b", "c", "a"]
+    assert content["info"]["branch"]["at"] == 4
+    assert (content["notices"], view.selected) == ([], 4)
+
+
+def test_a_branch_that_waits_is_shown_without_what_it_will_take_over(make_engine, front_end, eventually):
+    engine = make_engine([1, 2, 3] * 9)
+    first = engine.generate("a", temperature=0, max_tokens=9)
+    session = engine.branch(first, at=4, paused=True)
+    eventually(lambda: session.state == "paused")
+    view = RunView(session)
+    eventually(lambda: front_end.parts.get("state") == "paused")
+    assert front_end.ids == []
+    session.stop()
+    eventually(lambda: view.snapshot is not None)

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from cartoolkit.engine.events import Prefilled
 from cartoolkit.trace import Event, ModelInfo, Trace, TraceHeader
 from cartoolkit.ui import RunView
-from cartoolkit.ui._protocol import parse_message
+from cartoolkit.ui._protocol import Branch, parse_message
 
 PROTOCOL = Path(__file__).parents[2] / "fixtures" / "protocol"
 NOTICE = "The prompt was cut."
+BRANCH = "Branched off another run after 1 token, with ' &amp;' put there."
 
 
 def example(name):
@@ -27,7 +28,7 @@ def example(name):
     return data["content"], [base64.b64decode(buffer) for buffer in data["buffers"]]
 
 
-def stub_session(state, steps, *, done=41, reused=12, notices=(), error=None):
+def stub_session(state, steps, *, done=41, total=41, reused=12, notices=(), branches=(), error=None):
     """A session as the view sees it, in the middle of the run that the examples tell of."""
     info, _ = example("update_start.json")
     named = {
@@ -39,18 +40,21 @@ def stub_session(state, steps, *, done=41, reused=12, notices=(), error=None):
         params=info["info"]["params"],
         stop_reason="stop" if state == "finished" else "",
         stop_detail="end token <|im_end|>" if state == "finished" else "",
-        events=[Event(kind="truncated", text=text) for text in notices],
+        events=[
+            *(Event(kind="truncated", text=text) for text in notices),
+            *(Event(kind="branch", at=at, text=text) for at, text in branches),
+        ],
     )
     trace = Trace.from_steps(header, steps, prompt_ids=[1], token_bytes=lambda _: b"")
-    progress = Prefilled(done, 41, reused)
+    progress = Prefilled(done, total, reused)
     return SimpleNamespace(
         state=state, steps=steps, header=header, progress=progress, error=error, trace=trace
     )
 
 
-def message(session, *, first, whole, seq):
+def message(session, *, first, whole, seq, run="r1"):
     view = RunView()
-    view._run, view._seq = "r1", seq - 1
+    view._run, view._seq = run, seq - 1
     return view._update(session, first=first, whole=whole)
 
 
@@ -61,11 +65,19 @@ def message(session, *, first, whole, seq):
         ("update_steps.json", stub_session("running", examples.steps()[:2]), 0, False),
         ("update_finish.json", stub_session("finished", examples.steps(), notices=[NOTICE]), 2, False),
         ("update_replay.json", stub_session("finished", examples.steps(), notices=[NOTICE]), 0, True),
+        (
+            "update_branch.json",
+            stub_session(
+                "prefilling", [], done=42, total=42, reused=41, branches=[(7, "Before."), (1, BRANCH)]
+            ),
+            0,
+            True,
+        ),
     ],
 )
 def test_messages_are_those_that_the_browser_is_tested_with(name, session, first, whole):
     expected, buffers = example(name)
-    content, sent = message(session, first=first, whole=whole, seq=expected["seq"])
+    content, sent = message(session, first=first, whole=whole, seq=expected["seq"], run=expected["run"])
     content = json.loads(json.dumps(content))
     # Progress and notices are repeated in every message; saying them again changes nothing.
     repeated = {k: v for k, v in content.items() if k in {"prefill", "notices"} and k not in expected}
@@ -98,6 +110,14 @@ def test_what_the_browser_says_is_understood(name):
     content, _ = example(name)
     ready = parse_message(content)
     assert (ready.run, ready.steps) == (content["run"], content["steps"])
+
+
+@pytest.mark.parametrize("name", ["branch.json", "branch_draw.json"])
+def test_a_branch_that_the_browser_asks_for_is_understood(name):
+    content, _ = example(name)
+    branch = parse_message(content)
+    assert isinstance(branch, Branch)
+    assert (branch.run, branch.step, branch.token) == (content["run"], content["step"], content["token"])
 
 
 def test_a_run_arrives_whole_and_ends_with_a_snapshot(make_engine, front_end, eventually):
@@ -204,36 +224,42 @@ JUNK = st.recursive(
     max_leaves=10,
 )
 ALMOST = st.fixed_dictionaries(
-    {"type": st.just("ready") | JUNK, "v": st.just(1) | JUNK},
+    {"type": st.sampled_from(["ready", "branch"]) | JUNK, "v": st.just(1) | JUNK},
     optional={
         "run": st.none() | st.text(max_size=80) | JUNK,
         "steps": st.integers() | JUNK,
+        "step": st.integers() | JUNK,
+        "token": st.none() | st.integers() | JUNK,
         "more": JUNK,
     },
 )
+PARTS = {"ready": {"type", "v", "run", "steps"}, "branch": {"type", "v", "run", "step", "token"}}
 
 
-def is_ready(content):
+def is_number(value):
+    return type(value) is int and 0 <= value < 2**31
+
+
+def is_ours(content):
     """Whether a message is one of ours, said again in other words."""
-    return (
-        isinstance(content, dict)
-        and set(content) == {"type", "v", "run", "steps"}
-        and content["type"] == "ready"
-        and content["v"] == 1
-        and (content["run"] is None or (isinstance(content["run"], str) and len(content["run"]) <= 64))
-        and type(content["steps"]) is int
-        and content["steps"] >= 0
-    )
+    kind = content.get("type") if isinstance(content, dict) else None
+    if not isinstance(kind, str) or set(content) != PARTS.get(kind) or type(content["v"]) is not int:
+        return False
+    run = content["run"]
+    named = (isinstance(run, str) and len(run) <= 64) or (run is None and kind == "ready")
+    numbers = [content["steps"]] if kind == "ready" else [content["step"], content["token"] or 0]
+    return content["v"] == 1 and named and all(is_number(number) for number in numbers)
 
 
 @settings(max_examples=300, deadline=None)
 @given(content=JUNK | ALMOST, data=st.data())
 def test_a_message_is_either_understood_or_refused(content, data):
-    if is_ready(content):
-        assert parse_message(content).steps == content["steps"]
+    if is_ours(content):
+        assert parse_message(content).model_dump() == content
     else:
-        with pytest.raises(ValueError, match="a message from the browser was refused"):
+        with pytest.raises(ValueError, match="a message from the browser was refused") as refusal:
             parse_message(content)
+        assert len(str(refusal.value)) < 300
 
 
 @pytest.mark.parametrize(
@@ -245,6 +271,13 @@ def test_a_message_is_either_understood_or_refused(content, data):
         {"type": "ready", "v": 1, "run": None, "steps": True},
         {"type": "ready", "v": 1, "run": "r", "steps": "0"},
         {"type": "ready", "v": 1, "run": None, "steps": 0, "more": 1},
+        {"type": "x" * 5000}, {"type": ["branch"]},
+        {"type": "branch", "v": 1, "run": None, "step": 0, "token": 1},
+        {"type": "branch", "v": 1, "run": "r", "step": -1, "token": 1},
+        {"type": "branch", "v": 1, "run": "r", "step": 0, "token": 2**31},
+        {"type": "branch", "v": 1, "run": "r", "step": 0, "token": True},
+        {"type": "branch", "v": 1, "run": "r", "step": 0.0, "token": None},
+        {"type": "branch", "v": 1, "run": "r", "step": 0},
     ],
 )  # fmt: skip
 def test_a_bad_message_is_logged_and_not_raised(content, make_engine, front_end, eventually, caplog):
