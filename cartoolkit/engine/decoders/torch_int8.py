@@ -1,10 +1,12 @@
 """Weight-only int8: every matrix as 8-bit numbers with one scale for each output, activations as they were.
 
-It is for memory. torch's int8 kernel computes one row of bfloat16 about as fast as its own bfloat16 kernel
-(see `torch_matmul`), and clearly faster than what oneDNN does where that one is missing. torchao offers the
-same packing, but without a compiler it unpacks the whole matrix for every token, which takes longer than
-not packing at all; hence torch's kernel directly, `aten::_weight_int8pack_mm`, for which torchao's compiled
-path is made as well.
+It halves the memory of the weights, and what has to be read of them for every token. In time torch's int8
+kernel is about level with its own bfloat16 kernel (see `torch_matmul`) where the memory is idle, and ahead
+where others use it too.
+
+torchao offers the same packing, but without a compiler it unpacks the whole matrix for every token, which
+takes twice as long as not packing at all; hence torch's kernel directly, `aten::_weight_int8pack_mm`, which
+torchao's compiled path is lowered to as well.
 """
 
 from __future__ import annotations

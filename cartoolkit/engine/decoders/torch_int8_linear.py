@@ -37,9 +37,10 @@ class Int8Linear(torch.nn.Module):
         """Round `matrix` [out, in] to 255 steps, the largest weight of each output being the last one."""
         with torch.no_grad():
             wide = matrix.float()
-            scale = (wide.abs().amax(1) / 127).clamp(min=torch.finfo(torch.float32).tiny)
-            steps = (wide / scale[:, None]).round().to(torch.int8).contiguous()
-        return cls(steps, scale.to(matrix.dtype), None if bias is None else bias.detach())
+            # Rounded first, so that the steps make good what the scale loses in the dtype of x.
+            scale = (wide.abs().amax(1) / 127).clamp(min=torch.finfo(matrix.dtype).tiny).to(matrix.dtype)
+            steps = (wide / scale.float()[:, None]).round().clamp(-127, 127).to(torch.int8).contiguous()
+        return cls(steps, scale, None if bias is None else bias.detach())
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Multiply."""

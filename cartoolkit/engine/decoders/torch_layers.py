@@ -29,7 +29,8 @@ def growing_cache(config: PretrainedConfig) -> DynamicCache:
     """
     cache = DynamicCache(config=config)
     cache.layers = [_growing(layer) for layer in cache.layers]
-    if cache.layer_class_to_replicate is DynamicLayer:
+    if all(isinstance(layer, GrowingLayer) for layer in cache.layers):
+        # Some configs of decoders taken out of an encoder-decoder count another number of layers.
         cache.layer_class_to_replicate = GrowingLayer
     return cache
 
