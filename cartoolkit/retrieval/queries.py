@@ -57,11 +57,14 @@ class Situation:
 
     @property
     def lookahead(self) -> Sequence[Token]:
-        """The sentence in doubt as far as it is written, up to the token that the trigger fired at."""
-        first = self.fire.first
-        if first >= len(self.tokens) or first >= self.fire.at:
+        """The sentence in doubt as far as it is written, up to the token that the trigger fired at.
+
+        The last sentence for a trigger that knows no doubt.
+        """
+        anchor = self.fire.first if self.fire.positions else self.fire.at - 1
+        if not 0 <= anchor < len(self.tokens):
             return ()
-        return [token for token in self.tokens[self.tokens[first].sentence : self.fire.at] if token.spoken]
+        return [token for token in self.tokens[self.tokens[anchor].sentence : self.fire.at] if token.spoken]
 
 
 @dataclass(frozen=True)

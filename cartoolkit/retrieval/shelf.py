@@ -41,12 +41,13 @@ class Shelf:
         Returns:
             The passages that were added, and a sentence about those that were not; empty if all were.
         """
-        found = {hit.id: hit for hit in reversed(list(hits)) if hit.text.strip()}
-        found = dict(reversed(found.items()))
+        found: dict[str, Hit] = {}
+        for hit in hits:
+            if hit.text.strip():
+                found.setdefault(hit.id, hit)
         there = {hit.id for hit in self.passages}
         if not found.keys() - there:
-            known = "nothing new was found" if found else "nothing was found"
-            return (), known
+            return (), "nothing new was found" if found else "nothing was found"
         shelf, tokens, too_long = self._fill(found, there)
         added = tuple(hit for hit in shelf if hit.id not in there)
         note = _note(known=len(found.keys() & there), too_long=too_long, most=self._most)

@@ -31,12 +31,13 @@ class Recording:
 
     Attributes:
         steps: in the order of decoding, without their candidates.
-        look_ups: index of the step before which it was made -> data of the event, see `retrieval_event`.
+        look_ups: index of the step before which they were made -> data of their events, in order; see
+            `retrieval_event`. One before the answer is not among them.
         ended: why the run ended.
     """
 
     steps: tuple[Step, ...]
-    look_ups: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    look_ups: Mapping[int, list[Mapping[str, Any]]] = field(default_factory=dict)
     ended: str = "stop"
 
     @classmethod
@@ -47,12 +48,11 @@ class Recording:
         """
         if not isinstance(run, Trace):
             return cls(tuple(run))
-        look_ups = {
-            event.at: event.data
-            for event in run.events
-            if event.kind == RETRIEVAL and not event.data.get("upfront")
-        }
-        dropped = any(data.get("dropped") for data in look_ups.values())
+        look_ups: dict[int, list[Mapping[str, Any]]] = {}
+        for event in run.events:
+            if event.kind == RETRIEVAL and not event.data.get("upfront"):
+                look_ups.setdefault(event.at, []).append(event.data)
+        dropped = any(data.get("dropped") for each in look_ups.values() for data in each)
         steps = tuple(step for step in _light_steps(run) if dropped or step.kept)
         return cls(steps, look_ups, run.header.stop_reason or "stop")
 
@@ -61,21 +61,21 @@ class Recording:
         for position, step in enumerate(self.steps):
             yield from self._events(position)
             yield step
+        yield from self._events(len(self.steps))
         while True:
             yield Ended(self.ended)
 
     def _events(self, position: int) -> Iterator[Report]:
-        recorded = self.look_ups.get(position, {})
-        if recorded.get("dropped"):
-            if recorded.get("ended"):
-                yield Ended(recorded["ended"])
-            yield Rewound(recorded["keep"])
+        for recorded in self.look_ups.get(position, ()):
+            if recorded.get("dropped"):
+                if recorded.get("ended"):
+                    yield Ended(recorded["ended"])
+                yield Rewound(recorded["keep"])
 
     def outcome(self, look_up: LookUp, position: int) -> Report:
         """What came of a look-up after `position` steps: as recorded, or supposed to be something new."""
-        recorded = self.look_ups.get(position, {})
-        if recorded.get("query") != look_up.query:
-            return Supposed()
+        same = (each for each in self.look_ups.get(position, ()) if each.get("query") == look_up.query)
+        recorded = next(same, {})
         outcome = recorded.get("outcome", "found")
         if outcome == "found":
             return Supposed()
