@@ -21,9 +21,9 @@ from cartoolkit.retrieval import (
     Failed,
     Finish,
     Found,
+    GoOn,
     LookUp,
     QuestionAndAccepted,
-    ResumeFrom,
     drive,
     preset,
 )
@@ -126,30 +126,36 @@ def test_policies_without_a_monitor_need_no_numbers(name):
     assert play(preset(name), [{"text": "a"}, {"text": " b"}]).text == "a b"
 
 
-def test_stop_strings_hold_before_and_after_a_look_up():
-    """Played with the loop's own gate, begun anew over the tokens that stand."""
-    texts = {(): [("It", 0.9), (" wa", 0.9), (" Lyon", 0.2), (" STOP", 0.9)],
-             ("p1",): [("It", 0.9), (" wa", 0.9), (" Paris", 0.9), (" ST", 0.9), ("OP more", 0.9)]}  # fmt: skip
+WITHOUT = [("It", 0.9), (" was", 0.9), (" Lyon", 0.2), (" STOP", 0.9)]
+WITH = [("It", 0.9), (" was", 0.9), (" Paris", 0.9), (" ST", 0.9), ("OP more", 0.9)]
+
+
+def released(gate, pieces):
+    """What the loop's gate lets through, and the end when a stop string is complete."""
+    for each in pieces:
+        certain, stop = gate.push(each)
+        yield from certain
+        if stop:
+            yield Ended("stop")
+            return
+
+
+def test_stop_strings_hold_after_a_look_up():
+    """Played with the loop's own gate, which begins anew over the tokens that stand."""
     controller = drive(preset("rollback"), "Who?")
-    decision, kept, pending, context = next(controller), [], [], ()
+    assert next(controller) == GoOn()
+    coming, kept = released(StopGate(["STOP"]), steps(*WITHOUT)), []
+    while not isinstance(decision := controller.send(next(coming)), LookUp):
+        kept.append(decision)
+    resumed = controller.send(found("p1"))
+    assert (len(kept), resumed.keep) == (2, 2)
+    coming = released(StopGate(["STOP"]), steps(*WITH))
+    standing = [next(coming) for _ in range(resumed.keep)]
     while not isinstance(decision, Finish):
-        if isinstance(decision, LookUp):
-            decision = controller.send(found("p1"))
-            continue
-        if isinstance(decision, ResumeFrom):
-            kept, context = kept[: decision.keep], ("p1",)
-        if not kept or isinstance(decision, ResumeFrom):
-            gate = StopGate(["STOP"])
-            for each in kept:
-                gate.push(each)
-            source = iter(steps(*texts[context])[len(kept) :])
-        while not pending:
-            certain, stop = gate.push(next(source))
-            pending = [*certain, *([Ended("stop")] if stop else [])]
-        report = pending.pop(0)
-        kept += [] if isinstance(report, Ended) else [report]
-        decision = controller.send(report)
-    assert "".join(each.text for each in kept) == "It wa Paris "
+        standing.append(next(coming))
+        decision = controller.send(standing[-1])
+    assert "".join(each.text for each in standing[:-1]) == "It was Paris "
+    assert decision.reason == "stop"
 
 
 def test_thinking_neither_triggers_nor_is_asked():
