@@ -63,8 +63,7 @@ def test_a_click_on_a_candidate_goes_on_with_it(counted):
     assert "after 2 tokens, with ' seven' put there" in book.view().get_by_test_id("origin").inner_text()
     # What was clicked stays under the pointer, for a click on the next one.
     assert table.bounding_box() == place
-    book.button("Generate").wait_for()
-    assert book.buttons() == ["Generate"]
+    book.until(lambda: book.buttons() == ["Generate"])
     twin = book.page.locator("[class^=cartoolkit-twin]")
     book.until(lambda: "seven" in twin.text_content())
     assert book.complaints == []
