@@ -29,7 +29,13 @@ _PREFILL_CHUNK = {"cpu": 64, "gpu": 512}
 
 
 class LlamaCppDecoder:
-    """One GGUF model behind the decoder contract (`cartoolkit.engine.decoder`)."""
+    """One GGUF model behind the decoder contract (`cartoolkit.engine.decoder`).
+
+    What a cropped cache gives equals a fresh read as far as llama.cpp's rounding does: bit for bit up to 63
+    tokens of quantized weights. Beyond, it computes attention over 64 and more tokens at once in another
+    precision than over fewer, and rounds activations to 8 bits: for SmolLM2 in Q4_1, read token by token
+    against in chunks, logits moved by up to 0.8 and the distribution by a divergence of up to 0.006 nats.
+    """
 
     def __init__(
         self,
