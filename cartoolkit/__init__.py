@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cartoolkit.messages import Message
     from cartoolkit.requests import GenerateParams, GenerateRequest
     from cartoolkit.trace import Step, Trace
+    from cartoolkit.trace.comparison import compare
     from cartoolkit.ui import Inspector
 
 __all__ = [
