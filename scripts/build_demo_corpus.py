@@ -38,7 +38,7 @@ from babel.numbers import get_currency_name
 
 from cartoolkit.retrieval.corpus import Corpus
 from cartoolkit.retrieval.passages import Passage
-from cartoolkit.retrieval.questions import Kind, Question
+from cartoolkit.retrieval.questions import Kind, LabelledQuestion
 from cartoolkit.retrieval.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -208,7 +208,10 @@ def agreed_currency(entry: dict, other: dict) -> tuple[str, ...] | None:
     if not found or found["code"] != other["currencycode"]:
         return None
     one, many = (get_currency_name(found["code"], count=n, locale="en") for n in (1, 2))
-    return variants(one, many, found["code"]) if fold(many) == fold(found["name"]) else None
+    # "yen" where CLDR says "Japanese yen" is no disagreement.
+    if not f" {fold(many)}".endswith(f" {fold(found['name'])}"):
+        return None
+    return variants(one, many, found["name"], found["code"])
 
 
 def only_summit(text: str) -> tuple[str, ...] | None:
@@ -243,7 +246,7 @@ def shortened(text: str) -> str:
 # Questions
 
 
-def questions_of(facts: list[Fact], removed: set[str], splits: dict[str, str]) -> Iterator[Question]:
+def questions_of(facts: list[Fact], removed: set[str], splits: dict[str, str]) -> Iterator[LabelledQuestion]:
     rng = random.Random(SEED)
     by_relation = defaultdict(list)
     for fact in facts:
@@ -259,14 +262,16 @@ def questions_of(facts: list[Fact], removed: set[str], splits: dict[str, str]) -
     yield from two_hops(by_relation, removed, splits, rng)
 
 
-def ask(fact: Fact, template: str, kind: Kind, splits: dict) -> Question:
+def ask(fact: Fact, template: str, kind: Kind, splits: dict) -> LabelledQuestion:
     passages = () if kind == "unanswerable" else (fact.id,)
-    return Question(
+    return LabelledQuestion(
         f"{kind}/{fact.id}", fact.say(template), fact.answers, kind, fact.relation, passages, splits[fact.id]
     )
 
 
-def two_hops(by_relation: dict, removed: set[str], splits: dict, rng: random.Random) -> Iterator[Question]:
+def two_hops(
+    by_relation: dict, removed: set[str], splits: dict, rng: random.Random
+) -> Iterator[LabelledQuestion]:
     """Which country has a capital, and another fact about it: the second look-up needs the country's name."""
     cities = Counter(fold(fact.answers[0]) for fact in by_relation["capital"])
     capitals = {
@@ -287,7 +292,7 @@ def two_hops(by_relation: dict, removed: set[str], splits: dict, rng: random.Ran
         for fact in sampled([fact for _, fact in pairs], TWO_HOPS, splits, rng):
             capital = second[fact.id]
             city = capital.answers[0]
-            yield Question(
+            yield LabelledQuestion(
                 f"two-hop/{fact.id}",
                 f"Which country has the capital {city}, and what is the {relation} of that country?",
                 fact.answers,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cartoolkit.errors import MissingDependency
 from cartoolkit.retrieval.fts5_query import query_words, words_of
 from cartoolkit.retrieval.passages import Hit, Passage
+from cartoolkit.retrieval.ranking import best_places
 from cartoolkit.retrieval.retriever import require_k
 
 if TYPE_CHECKING:
@@ -17,13 +18,14 @@ __all__ = ["BM25Retriever"]
 
 
 class BM25Retriever:
-    """BM25 in memory, several times faster than SQLite; nothing stays when the process ends.
+    """BM25 in memory, over the library that evaluations are often made with; it ends with the process.
 
     Words are compared without case, and not reduced to a stem. The formula is Lucene's, as bm25s
     implements it: per word ``idf · tf / (tf + k1 · (1 − b + b · length / mean length))`` with
     ``idf = ln(1 + (N − n + 0.5) / (n + 0.5))``. Titles are searched together with the texts.
 
-    A change costs a new index at the next search: a tenth of a second for 1,000 passages.
+    Every passage is scored: about ten times faster than SQLite for a thousand passages, slower than it for a
+    hundred thousand (`benchmarks/retrieval.py`). A change costs a new index at the next search.
 
     Args:
         passages: what can be found from the start.
@@ -39,6 +41,7 @@ class BM25Retriever:
         self.k1, self.b = k1, b
         self._lock = threading.RLock()
         self._passages: dict[str, Passage] = {}
+        self._order: list[Passage] = []
         self._index: Any = None
         self.add(passages)
 
@@ -58,19 +61,16 @@ class BM25Retriever:
 
     def search(self, query: str, k: int = 3) -> list[Hit]:
         """The best passages with at least one of the query's words; see `Searcher.search`."""
-        import numpy as np
-
         require_k(k)
         with self._lock:
             if self._index is None:
-                self._index = self._build()
-            index, passages = self._index, list(self._passages.values())
+                self._index, self._order = self._build(), list(self._passages.values())
+            index, passages = self._index, self._order
         known = [word for word in query_words(query) if index and word in index.vocab_dict]
         if not index or not known:
             return []
         scores = index.get_scores(known)
-        best = np.argsort(-scores, kind="stable")[:k]
-        return [Hit.of(passages[place], scores[place]) for place in best if scores[place] > 0]
+        return [Hit.of(passages[at], scores[at]) for at in best_places(scores, k) if scores[at] > 0]
 
     def __len__(self) -> int:
         return len(self._passages)

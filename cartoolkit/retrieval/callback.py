@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cartoolkit.errors import CartoolkitError, RetrieverFailed
+from cartoolkit.errors import CartoolkitError, InvalidRequest, RetrieverFailed
 from cartoolkit.retrieval.passages import Hit, Passage
-from cartoolkit.retrieval.retriever import require_k
+from cartoolkit.retrieval.retriever import Searcher, require_k
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CallbackRetriever"]
+__all__ = ["CallbackRetriever", "as_searcher"]
 
 MAX_CHARACTERS = 10_000
 
@@ -78,3 +78,19 @@ def cut_at_space(text: str, limit: int) -> str:
     if not text[limit].isspace():
         head = head.rsplit(maxsplit=1)[0] if len(head.split(maxsplit=1)) > 1 else head
     return head.rstrip()
+
+
+def as_searcher(retriever: Searcher | Callable[[str], str | None]) -> Searcher:
+    """What stands where a retriever is asked for: one that can search, or a plain function.
+
+    Raises:
+        InvalidRequest: it is neither.
+    """
+    if isinstance(retriever, Searcher) and not isinstance(retriever, type):
+        return retriever
+    if callable(retriever) and not isinstance(retriever, type):
+        return CallbackRetriever(retriever)
+    raise InvalidRequest(
+        f"{retriever!r} is no retriever.",
+        hint="Give an object with search(query, k), such as FTSRetriever(path), or str -> str | None.",
+    )

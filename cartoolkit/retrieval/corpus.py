@@ -19,7 +19,7 @@ from cartoolkit.retrieval.fts5 import FTSRetriever
 
 if TYPE_CHECKING:
     from cartoolkit.retrieval.passages import Hit, Passage
-    from cartoolkit.retrieval.questions import Question
+    from cartoolkit.retrieval.questions import LabelledQuestion
 
 __all__ = ["Corpus"]
 
@@ -40,7 +40,7 @@ class Corpus:
 
     name: str
     passages: tuple[Passage, ...]
-    questions: tuple[Question, ...] = ()
+    questions: tuple[LabelledQuestion, ...] = ()
     documents: tuple[Document, ...] = ()
     skipped: tuple[Skipped, ...] = ()
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cartoolkit.errors import InvalidIndex
 from cartoolkit.retrieval.folders import Document
 from cartoolkit.retrieval.passages import Passage
-from cartoolkit.retrieval.questions import Question
+from cartoolkit.retrieval.questions import LabelledQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ def write_corpus(
     path: Path,
     name: str,
     passages: Sequence[Passage],
-    questions: Sequence[Question],
+    questions: Sequence[LabelledQuestion],
     documents: Sequence[Document],
 ) -> Path:
     """Write the file whole, under its final name only when it is complete."""
@@ -41,7 +41,7 @@ def write_corpus(
         "version": VERSION,
         "name": name,
         "passages": _columns(Passage, passages),
-        "questions": _columns(Question, questions),
+        "questions": _columns(LabelledQuestion, questions),
         "documents": [[each.path, each.digest, len(each.passages)] for each in documents],
     }
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
@@ -56,7 +56,7 @@ def write_corpus(
 
 def read_corpus(
     path: Path,
-) -> tuple[str, tuple[Passage, ...], tuple[Question, ...], tuple[Document, ...]]:
+) -> tuple[str, tuple[Passage, ...], tuple[LabelledQuestion, ...], tuple[Document, ...]]:
     """Name, passages, questions and documents of the file at `path`.
 
     Raises:
@@ -72,7 +72,7 @@ def read_corpus(
         )
     try:
         passages = tuple(_objects(Passage, content["passages"]))
-        questions = tuple(_objects(Question, content["questions"]))
+        questions = tuple(_objects(LabelledQuestion, content["questions"]))
         return str(content["name"]), passages, questions, _documents(content["documents"], passages)
     except (KeyError, TypeError, ValueError) as exc:
         raise _damaged(path, exc) from exc

@@ -13,7 +13,7 @@ from cartoolkit.retrieval.fts5 import FTSRetriever
 __all__ = ["demo_corpus", "demo_retriever"]
 
 FILE = "elements_and_countries.json.gz"
-FILE_SHA256 = "6c75922cb43ffeaabb04319d3c73e8e8107c04e0abd04ee559c8e6412f7b8355"
+FILE_SHA256 = "4e23c0a86951c581af608cad70bf4670e369231f87d2ae96dce2b1a78114ba46"
 
 
 @cache

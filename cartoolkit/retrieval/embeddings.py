@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.retrieval.minilm import MiniLM
 from cartoolkit.retrieval.passages import Hit, Passage
+from cartoolkit.retrieval.ranking import best_places
 from cartoolkit.retrieval.retriever import require_k
 from cartoolkit.retrieval.vectors import VectorCache
 
@@ -64,6 +65,7 @@ class EmbeddingRetriever:
         self._cache = VectorCache(self.embedder, Path(path) if path is not None else None, progress=progress)
         self._lock = threading.RLock()
         self._passages: dict[str, Passage] = {}
+        self._order: list[Passage] = []
         self._matrix: np.ndarray | None = None
         self.add(passages)
 
@@ -100,8 +102,7 @@ class EmbeddingRetriever:
                 f"The embedder {self.embedder.name} gave no vector like those of the passages."
             )
         scores = matrix @ vector
-        best = np.argsort(-scores, kind="stable")[:k]
-        return [Hit.of(passages[place], scores[place]) for place in best]
+        return [Hit.of(passages[at], scores[at]) for at in best_places(scores, k)]
 
     def __len__(self) -> int:
         return len(self._passages)
@@ -111,10 +112,10 @@ class EmbeddingRetriever:
 
     def _snapshot(self) -> tuple[list[Passage], np.ndarray]:
         with self._lock:
-            passages = list(self._passages.values())
             if self._matrix is None:
-                self._matrix = self._cache.matrix([_embedded_text(each) for each in passages])
-            return passages, self._matrix
+                self._order = list(self._passages.values())
+                self._matrix = self._cache.matrix([_embedded_text(each) for each in self._order])
+            return self._order, self._matrix
 
 
 def _embedded_text(passage: Passage) -> str:

@@ -76,13 +76,15 @@ class MiniLM:
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
         _check_weights(self._folder / "model.safetensors")
-        from transformers import AutoModel, AutoTokenizer
+        from safetensors.torch import load_file
+        from transformers import AutoConfig, AutoModel, AutoTokenizer
 
         folder = str(self._folder)
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        return tokenizer, AutoModel.from_pretrained(
-            folder, local_files_only=True, use_safetensors=True
-        ).eval()
+        model = AutoModel.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))
+        # `from_pretrained` would draw a bar. The file holds one thing more, the positions, which are computed.
+        missing, _ = model.load_state_dict(load_file(self._folder / "model.safetensors"), strict=False)
+        assert not missing
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True), model.eval()
 
 
 def _weights_folder() -> Path:

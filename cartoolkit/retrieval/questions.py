@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Kind", "Question", "Split"]
+__all__ = ["Kind", "LabelledQuestion", "Split"]
 
 Kind = Literal["single", "paraphrase", "two-hop", "unanswerable"]
 Split = Literal["calibration", "test"]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LabelledQuestion:
     """A question, its answers, and where they stand.
 
     Attributes:
