@@ -158,6 +158,19 @@ def test_passages_replace_the_old_ones_where_the_policy_says_so():
     assert [each.id for each in played.context] == ["2", "3"]
 
 
+def test_what_was_replaced_may_be_asked_for_again():
+    policy = Policy(
+        trigger=AnyTokenInSentence(0.8),
+        query=MaskedLookahead(ask_question=False),
+        resume=Continue(),
+        context="replace",
+        budget=Budget(max_retrievals=9),
+    )
+    pieces = [each for word in ("Yes", "No", "Yes") for each in (word, (" so", 0.3), ".\n")]
+    assert play(policy, [*pieces, "End"], found).queries == ["Yes", "No", "Yes"]
+    assert play(policy.changed(context="append"), [*pieces, "End"], found).queries == ["Yes", "No"]
+
+
 # One that brings nothing
 
 
@@ -289,8 +302,8 @@ def test_no_look_up_is_begun_after_the_deadline():
 def test_a_token_taken_over_from_another_run_has_no_time():
     policy = eager(budget=Budget(deadline_s=1.0, lookup_timeout_s=None))
     pieces = [
-        {"text": "a", "max_prob": 0.9, "elapsed": float("nan")},
-        {"text": " b", "max_prob": 0.1, "elapsed": 0.25},
+        {"text": "a", "max_prob": 0.9, "elapsed": 0.25},
+        {"text": " b", "max_prob": 0.1, "elapsed": float("nan")},
     ]
     assert [look_up.timeout_s for look_up in play(policy, pieces).look_ups] == [0.75]
 

@@ -136,6 +136,17 @@ def test_a_trace_that_dropped_tokens_without_saying_where_is_read_as_what_stands
     assert simulate(trace(run), preset("rollback"), "Q").look_ups == ()
 
 
+def test_another_policy_looks_at_what_was_written_after_a_recorded_rollback():
+    recorded, _ = record(
+        preset("rollback", threshold=0.2),
+        lambda ids: ["It", " is", (" so", 0.5), "."] if ids else ["It", " is", (" Lyon", 0.1)],
+        lambda _: found("1"),
+    )
+    assert [each.kept for each in recorded] == [True, True, False, True, True]
+    (look_up,) = simulate(recorded, preset("flare", threshold=0.6), "Who?").look_ups
+    assert (look_up.position, look_up.keep, look_up.trigger_steps) == (4, 0, (3,))
+
+
 POLICIES = st.sampled_from(
     [
         preset("seed", threshold=0.5, window=2),
