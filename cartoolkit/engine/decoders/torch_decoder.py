@@ -203,6 +203,8 @@ class TorchDecoder:
         self._cache.clear()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
+        elif self._device.type == "mps":
+            torch.mps.empty_cache()
 
 
 def _kernels(model: PreTrainedModel) -> Callable[[int], AbstractContextManager[None]]:
