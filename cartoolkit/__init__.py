@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cartoolkit import errors, models
+    from cartoolkit import errors, models, retrieval
     from cartoolkit.engine import Engine, Result, Session, load
     from cartoolkit.errors import CartoolkitError
     from cartoolkit.messages import Message
@@ -34,6 +34,7 @@ __all__ = [
     "errors",
     "load",
     "models",
+    "retrieval",
 ]
 
 _HOME = {
@@ -57,7 +58,7 @@ def __getattr__(name: str) -> object:
         return _version()
     if name in _HOME:
         return getattr(import_module(f"cartoolkit.{_HOME[name]}"), name)
-    if name in ("errors", "models", "trace", "engine", "ui", "chat"):
+    if name in ("errors", "models", "trace", "engine", "ui", "chat", "retrieval"):
         return import_module(f"cartoolkit.{name}")
     raise AttributeError(f"module 'cartoolkit' has no attribute {name!r}")
 

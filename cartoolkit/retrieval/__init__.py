@@ -3,8 +3,11 @@
 Nothing here knows an engine: policies see steps, retrievers see text.
 """
 
+from cartoolkit.retrieval.bm25 import BM25Retriever
 from cartoolkit.retrieval.budget import Budget
+from cartoolkit.retrieval.callback import CallbackRetriever, as_searcher
 from cartoolkit.retrieval.controller import drive
+from cartoolkit.retrieval.corpus import Corpus
 from cartoolkit.retrieval.decisions import (
     Decision,
     Ended,
@@ -18,7 +21,12 @@ from cartoolkit.retrieval.decisions import (
     Tally,
     TookTooLong,
 )
+from cartoolkit.retrieval.demo import demo_corpus, demo_retriever
+from cartoolkit.retrieval.embeddings import Embedder, EmbeddingRetriever
 from cartoolkit.retrieval.events import retrieval_event
+from cartoolkit.retrieval.fts5 import FTSRetriever
+from cartoolkit.retrieval.hybrid import HybridRetriever, reciprocal_rank_fusion
+from cartoolkit.retrieval.minilm import MiniLM
 from cartoolkit.retrieval.passages import Hit, Passage
 from cartoolkit.retrieval.policy import Policy
 from cartoolkit.retrieval.presets import PRESETS, preset
@@ -30,6 +38,7 @@ from cartoolkit.retrieval.queries import (
     Question,
     QuestionAndAccepted,
 )
+from cartoolkit.retrieval.questions import LabelledQuestion
 from cartoolkit.retrieval.resume import Continue, RegenerateSentence, Restart, Resume, RollbackToWord
 from cartoolkit.retrieval.retriever import Retriever, Searcher
 from cartoolkit.retrieval.simulation import Recording, Simulation, simulate
@@ -48,23 +57,32 @@ from cartoolkit.retrieval.triggers import (
 __all__ = [
     "PRESETS",
     "AnyTokenInSentence",
+    "BM25Retriever",
     "Budget",
+    "CallbackRetriever",
     "ContentTokenBelow",
     "ContentWords",
     "Continue",
+    "Corpus",
     "Decision",
+    "Embedder",
+    "EmbeddingRetriever",
     "Ended",
     "EntropyAbove",
     "EntropyTrend",
     "EverySentence",
     "EveryTokens",
+    "FTSRetriever",
     "Failed",
     "Finish",
     "Found",
     "GoOn",
     "Hit",
+    "HybridRetriever",
+    "LabelledQuestion",
     "LookUp",
     "MaskedLookahead",
+    "MiniLM",
     "Never",
     "Partial",
     "Passage",
@@ -86,8 +104,12 @@ __all__ = [
     "TookTooLong",
     "Trigger",
     "WindowMaxProb",
+    "as_searcher",
+    "demo_corpus",
+    "demo_retriever",
     "drive",
     "preset",
+    "reciprocal_rank_fusion",
     "retrieval_event",
     "simulate",
 ]

@@ -81,7 +81,7 @@ class MiniLM:
 
         folder = str(self._folder)
         model = AutoModel.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))
-        # `from_pretrained` would draw a bar. The file holds one thing more, the positions, which are computed.
+        # `from_pretrained` would draw a bar. What the file holds beyond the model are computed positions.
         missing, _ = model.load_state_dict(load_file(self._folder / "model.safetensors"), strict=False)
         assert not missing
         return AutoTokenizer.from_pretrained(folder, local_files_only=True), model.eval()

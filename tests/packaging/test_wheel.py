@@ -20,7 +20,8 @@ def wheel(checkout, tmp_path_factory):
 
 def test_the_wheel_holds_the_widget_bundle_the_licence_and_the_types(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    for wanted in ("cartoolkit/ui/static/index.js", "cartoolkit/py.typed"):
+    corpus = "cartoolkit/retrieval/data/elements_and_countries.json.gz"
+    for wanted in ("cartoolkit/ui/static/index.js", "cartoolkit/py.typed", corpus):
         assert wanted in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("licenses/NOTICE") for name in names)
