@@ -1610,6 +1610,7 @@ var REST = `
   .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .side { min-height: 470px; padding: 10px 8px; }
   col.name { width: 25%; }
+  .hint { display: none; }
 }
 .tooltip {
   position: absolute; top: 0; left: 0; z-index: 2; display: flex; gap: 6px; align-items: center; pointer-events: none; white-space: nowrap;
