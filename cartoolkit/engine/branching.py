@@ -50,7 +50,7 @@ def plan_branch(
     forced = tuple(_token_ids(token, decoder))
     event = Event(
         kind="branch",
-        text=f"Branched off another run after {len(taken):,} tokens{_replaced(forced, decoder)}.",
+        text=f"Branched off another run {_after(len(taken))}{_replaced(forced, decoder)}.",
         at=len(taken),
         data={"taken": len(taken), "forced": list(forced)},
     )
@@ -94,6 +94,11 @@ def check_ids(ids: Sequence[object], info: ModelInfo, *, name: str, received: ob
         raise InvalidRequest(
             f"{name} must be token ids from 0 to {size - 1:,}, or a text of at least one token; got {shown}."
         )
+
+
+def _after(count: int) -> str:
+    """How many tokens were taken over, in words."""
+    return {0: "at its beginning", 1: "after 1 token"}.get(count, f"after {count:,} tokens")
 
 
 def _replaced(forced: Sequence[int], decoder: Decoder) -> str:

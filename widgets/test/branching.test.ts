@@ -151,7 +151,7 @@ test("without a kernel to ask the panel waits for nobody", async () => {
   expect(title(view)).toBe("Token 3");
 });
 
-const POINT = { at: 1, text: "Branched off another run after 1 tokens, with ' &amp;' put there." };
+const POINT = { at: 1, text: "Branched off another run after 1 token, with ' &amp;' put there." };
 
 /** A branch at token 1, as it is seen in a page that has shown another run before. */
 async function branched(): Promise<{ model: FakeModel; view: Mounted }> {
