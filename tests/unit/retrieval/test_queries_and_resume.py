@@ -60,7 +60,7 @@ def test_a_masked_look_ahead_leaves_doubtful_words_out_whole():
 
 def test_the_look_ahead_of_a_trigger_without_doubt_is_the_last_sentence():
     fire = Fire(10, 10, (), "")
-    asked = MaskedLookahead(0.25, ask_question=False).build(Situation(QUESTION, tokens(*PIECES, "."), fire))
+    asked = MaskedLookahead(0.25, ask_question=False).build(Situation(QUESTION, tokens(*PIECES), fire))
     assert asked == "Berkel was found"
 
 

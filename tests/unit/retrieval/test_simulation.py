@@ -147,6 +147,15 @@ def test_another_policy_looks_at_what_was_written_after_a_recorded_rollback():
     assert (look_up.position, look_up.keep, look_up.trigger_steps) == (4, 0, (3,))
 
 
+def test_tokens_dropped_at_the_very_end_are_dropped_in_the_replay():
+    policy = preset("rollback")
+    recorded, _ = record(
+        policy, lambda ids: ["It", " is"] if ids else ["It", " is", (" Lyon", 0.1)], lambda _: found("1")
+    )
+    tally = simulate(recorded, policy, "Who?").finish.tally
+    assert (tally.kept, tally.decoded) == (2, 3)
+
+
 POLICIES = st.sampled_from(
     [
         preset("seed", threshold=0.5, window=2),
