@@ -24,8 +24,8 @@ class BM25Retriever:
     implements it: per word ``idf · tf / (tf + k1 · (1 − b + b · length / mean length))`` with
     ``idf = ln(1 + (N − n + 0.5) / (n + 0.5))``. Titles are searched together with the texts.
 
-    Every passage is scored: about ten times faster than SQLite for a thousand passages, slower than it for a
-    hundred thousand (`benchmarks/retrieval.py`). A change costs a new index at the next search.
+    Several times faster than SQLite (`benchmarks/retrieval.py`), but a change costs a whole new index at the
+    next search.
 
     Args:
         passages: what can be found from the start.

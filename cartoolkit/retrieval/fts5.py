@@ -25,6 +25,7 @@ COLUMNS = "id, text, source, title, page, line"
 REMOVE_WORDS = """
 INSERT INTO word (word, rowid, title, text) SELECT 'delete', rowid, title, text FROM passage WHERE id = ?
 """
+THERE = f"SELECT {COLUMNS} FROM passage WHERE id = ?"  # noqa: S608 (our own column names)
 REMOVE = "DELETE FROM passage WHERE id = ?"
 ADD = f"INSERT INTO passage ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 (our own column names)
 ADD_WORDS = "INSERT INTO word (rowid, title, text) SELECT rowid, title, text FROM passage WHERE rowid > ?"
@@ -68,11 +69,16 @@ class FTSRetriever:
     def add(self, passages: Iterable[Passage]) -> None:
         """Make `passages` findable; one whose id is there already replaces it. All or none.
 
+        Those that are there as they are cost next to nothing, so a notebook may add its corpus in every run.
+
         Raises:
             InvalidRequest: an id is empty or not valid Unicode.
         """
         rows = {passage.id: _row(passage) for passage in passages}
         with self._connected() as connection, transaction(connection):
+            rows = {
+                key: row for key, row in rows.items() if connection.execute(THERE, (key,)).fetchone() != row
+            }
             _remove(connection, rows)
             last = _last_row(connection)
             connection.executemany(ADD, rows.values())

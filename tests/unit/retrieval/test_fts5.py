@@ -145,6 +145,14 @@ def test_any_order_of_changes_leaves_what_a_dictionary_holds(changes):
         retriever._connection.execute("INSERT INTO word (word, rank) VALUES ('integrity-check', 1)")
 
 
+def test_what_is_there_already_is_not_written_again(retriever):
+    before = retriever._connection.total_changes
+    retriever.add(retriever.passages())
+    assert retriever._connection.total_changes == before
+    retriever.add([Passage("dog", TEXTS["dog"], source="elsewhere.txt")])
+    assert retriever.search("moon")[0].source == "elsewhere.txt"
+
+
 def test_sync_writes_only_what_differs(retriever):
     wanted = [PASSAGES[0], Passage("dog", "A dog slept"), Passage("new", "lone \ud800 surrogate")]
     assert retriever.sync(wanted) == (2, 3)
