@@ -54,6 +54,10 @@ class Decoder(Protocol):
         """Text to token ids; names of control tokens in the text become those tokens."""
         ...
 
+    def encode_continuation(self, text: str) -> list[int]:
+        """Text that continues another to token ids, without a space that texts may begin with."""
+        ...
+
     def decode(self, ids: Sequence[int]) -> str:
         """Token ids to text, control tokens left out."""
         ...

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cartoolkit.chat import ChatTemplate
+from cartoolkit.engine.decoders.continuation import encoded_behind_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,10 @@ class HFTokenizer:
         # Too long a prompt is this toolkit's to report, with its own figures.
         ids: Any = self._tokenizer.encode(text, add_special_tokens=add_special_tokens, verbose=False)
         return list(ids)
+
+    def encode_continuation(self, text: str) -> list[int]:
+        """Text to the ids that it has behind other text, see `encoded_behind_text`."""
+        return encoded_behind_text(text, self.encode, self.token_bytes)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Ids to text, control tokens left out, spaces as they are."""

@@ -121,6 +121,10 @@ class LlamaCppDecoder:
         """Text to token ids."""
         return self._open_vocabulary.encode(text, add_special_tokens=add_special_tokens)
 
+    def encode_continuation(self, text: str) -> list[int]:
+        """Text that continues another to token ids."""
+        return self._open_vocabulary.encode_continuation(text)
+
     def decode(self, ids: Sequence[int]) -> str:
         """Token ids to text, control tokens left out."""
         return self._open_vocabulary.decode(ids)

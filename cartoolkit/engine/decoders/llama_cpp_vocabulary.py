@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cartoolkit.chat import ChatTemplate
+from cartoolkit.engine.decoders.continuation import encoded_behind_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,6 +46,10 @@ class LlamaCppVocabulary:
         if count < 0:
             raise ValueError(f"llama.cpp could not tokenize a text of {len(data):,} bytes")
         return list(ids[:count])
+
+    def encode_continuation(self, text: str) -> list[int]:
+        """Text to the ids that it has behind other text, see `encoded_behind_text`."""
+        return encoded_behind_text(text, self.encode, self.token_bytes)
 
     def _tokenized(self, data: bytes, room: int, add_special_tokens: bool) -> tuple[Any, int]:  # noqa: FBT001
         """An array of `room` ids and how many are set; negative if they need more room."""

@@ -126,6 +126,10 @@ class TorchDecoder:
         """Text to token ids."""
         return self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
 
+    def encode_continuation(self, text: str) -> list[int]:
+        """Text that continues another to token ids."""
+        return self._tokenizer.encode_continuation(text)
+
     def decode(self, ids: Sequence[int]) -> str:
         """Token ids to text, control tokens left out."""
         return self._tokenizer.decode(ids)

@@ -46,6 +46,9 @@ class ScriptedDecoder:
             data = data[1 if best is None else len(self.vocabulary[best]) :]
         return ids
 
+    def encode_continuation(self, text):
+        return self.encode(text)
+
     def decode(self, ids):
         return b"".join(self.vocabulary[i] for i in ids if i not in self.special_ids).decode(errors="replace")
 

@@ -250,6 +250,36 @@ def test_names_of_control_tokens_in_a_text_become_those_tokens(with_spaces):
     assert tokenizer.special_ids == {0, 1, 2}
 
 
+@pytest.mark.parametrize("text", ["Hi", " Hi", "  Hi", "\nHi", "\n\n", "é Hi", "", "</s>", " "])
+def test_a_continuation_has_its_own_bytes_and_no_space_of_the_tokenizer_s(with_spaces, byte_level, text):
+    for tokenizer in (with_spaces[0], byte_level):
+        assert joined_bytes(tokenizer, tokenizer.encode_continuation(text)) == text.encode()
+
+
+def test_a_continuation_is_encoded_as_inside_a_longer_text(with_spaces):
+    tokenizer, _ = with_spaces
+    inside = {"Hi": "éHi", " Hi": "é Hi"}
+    for text, longer in inside.items():
+        before = len(tokenizer.encode("é"))
+        assert tokenizer.encode_continuation(text) == tokenizer.encode(longer)[before:]
+
+
+def test_a_byte_level_tokenizer_that_puts_a_space_before_a_text_puts_none_before_a_continuation():
+    tokenizer = Tokenizer(models.BPE({c: i for i, c in enumerate(pre_tokenizers.ByteLevel.alphabet())}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    spaced = wrapped(tokenizer)
+    assert joined_bytes(spaced, spaced.encode("Hi")) == b" Hi"
+    assert joined_bytes(spaced, spaced.encode_continuation("Hi")) == b"Hi"
+
+
+def test_a_continuation_that_the_tokenizer_has_no_tokens_for_is_encoded_as_a_whole_text():
+    tokenizer = Tokenizer(models.WordPiece({"[UNK]": 0, "it": 1}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.decoder = decoders.WordPiece()
+    words = wrapped(tokenizer, unk_token="[UNK]")
+    assert words.encode_continuation("nothing") == words.encode("nothing")
+
+
 def test_wordpiece_tokens_keep_the_space_that_belongs_to_them():
     tokenizer = Tokenizer(models.WordPiece({"[UNK]": 0, "play": 1, "##ing": 2, "it": 3}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()

@@ -179,6 +179,14 @@ def test_the_space_that_llama_2_puts_before_a_text_stays(tiny_pair):
     assert tokenizer.decode(ids) == "the ant"
 
 
+@pytest.mark.parametrize("text", ["the", " the", "  the", "\nthe", "n", ".", "th\n an", "", "</s>", " "])
+def test_a_continuation_has_its_own_bytes_and_the_ids_of_its_twin(tiny_pair, text):
+    decoder, tokenizer, _ = tiny_pair
+    ids = decoder.encode_continuation(text)
+    assert b"".join(map(decoder.token_bytes, ids)) == text.encode()
+    assert ids == tokenizer.encode_continuation(text)
+
+
 def test_gguf_py_reads_the_same_tokens(tiny_pair, tmp_path):
     """What the writer of this file wrote is what the reader of the same library finds."""
     decoder, _, kind = tiny_pair
