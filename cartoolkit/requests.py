@@ -99,7 +99,8 @@ class GenerateParams(_Settings):
         seed: makes the run repeatable; None draws one and records it in the trace.
         repeatable: the same request with the same seed gives the same bits whatever ran before; of the
             cache only whole chunks of an equal prompt are re-used for that. False re-uses all that is
-            cached, which is faster in a long conversation and may differ in the last bits.
+            cached, which is faster in a long conversation and may differ in the last bits. A branch, which
+            goes on from what is cached, does that too.
         ignore_eos: go on after the model's end token, as benchmarks need.
         inspect: record the distribution behind every token; False records ids, text and times only.
         prompt_logprobs: record the raw logprob of the prompt's own tokens too; the whole prompt is read

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from cartoolkit.engine.loop import Beginning
 from cartoolkit.errors import InvalidRequest
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from cartoolkit.engine.decoder import Decoder
     from cartoolkit.trace import ModelInfo, Trace
 
-__all__ = ["Branch", "Forced", "check_ids", "plan_branch"]
+__all__ = ["Branch", "Forced", "plan_branch", "token_ids"]
 
 Forced = int | str | Sequence[int]
 
@@ -45,20 +46,31 @@ def plan_branch(
         InvalidRequest: no such step or token, an unknown setting, or a trace of another model.
     """
     _require_same_model(trace.header.model, decoder.info)
-    place = _place(trace, at)
-    taken = tuple(step for step in trace[:place] if step.kept)
-    forced = tuple(_token_ids(token, decoder))
+    params = _params(trace, settings)
+    taken = tuple(step for step in trace[: _place(trace, at)] if step.kept)
+    forced = () if token is None else tuple(token_ids(token, decoder, name="token"))
+    if forced and len(taken) >= params.max_tokens:
+        raise InvalidRequest(
+            f"max_tokens={params.max_tokens:,} leaves no room after the {len(taken):,} tokens taken over.",
+            hint="Pass a larger max_tokens to branch().",
+        )
+    origin = trace.header.model
     event = Event(
         kind="branch",
-        text=f"Branched off another run {_after(len(taken))}{_replaced(forced, decoder)}.",
+        text=f"Branched off {_origin(origin, decoder.info)} {_after(len(taken))}"
+        f"{_replaced(forced, decoder)}.",
         at=len(taken),
-        data={"taken": len(taken), "forced": list(forced)},
+        data={
+            "taken": len(taken),
+            "forced": list(forced),
+            "origin": {"engine": origin.engine, "dtype": origin.dtype, "params": trace.header.params},
+        },
     )
-    return Branch(Beginning(taken, forced), _params(trace, settings), event)
+    return Branch(Beginning(taken, forced), params, event)
 
 
 def _require_same_model(traced: ModelInfo, loaded: ModelInfo) -> None:
-    if (traced.name, traced.vocab_size) != (loaded.name, loaded.vocab_size):
+    if not _has_same_tokens(traced, loaded):
         raise InvalidRequest(
             f"the trace was made by {traced.name} ({traced.vocab_size:,} tokens) and cannot be continued by "
             f"{loaded.name} ({loaded.vocab_size:,} tokens): token ids mean something else there.",
@@ -66,34 +78,62 @@ def _require_same_model(traced: ModelInfo, loaded: ModelInfo) -> None:
         )
 
 
+def _has_same_tokens(a: ModelInfo, b: ModelInfo) -> bool:
+    """Whether ids mean the same, by the weights or the tokenizer where they are known, else by name."""
+    if a.vocab_size != b.vocab_size:
+        return False
+    pairs = ((a.weights_hash, b.weights_hash), (a.tokenizer_hash, b.tokenizer_hash))
+    if any(one and one == other for one, other in pairs):
+        return True
+    tokenizers_differ = a.tokenizer_hash and b.tokenizer_hash
+    return a.name == b.name and not tokenizers_differ
+
+
+def _origin(traced: ModelInfo, loaded: ModelInfo) -> str:
+    if (traced.engine, traced.dtype) == (loaded.engine, loaded.dtype):
+        return "another run"
+    return f"a run of {traced.engine} in {traced.dtype}"
+
+
 def _place(trace: Trace, at: object) -> int:
-    if isinstance(at, bool) or not isinstance(at, int) or not -len(trace) <= at <= len(trace):
+    place = _whole(at)
+    if place is None or not -len(trace) <= place <= len(trace):
         raise InvalidRequest(
             f"at must be the index of a step, from {-len(trace)} to {len(trace)}; got {at!r}."
         )
-    return at + len(trace) if at < 0 else at
+    return place + len(trace) if place < 0 else place
 
 
-def _token_ids(token: Forced | None, decoder: Decoder) -> list[int]:
-    if token is None:
-        return []
-    ids = decoder.encode(token) if isinstance(token, str) else [token] if isinstance(token, int) else token
-    check_ids(ids, decoder.info, name="token", received=token)
-    return list(ids)
+def _whole(value: object) -> int | None:
+    """A whole number, numpy's included; None for anything else."""
+    try:
+        return None if isinstance(value, bool) else operator.index(cast("SupportsIndex", value))
+    except TypeError:
+        return None
 
 
-def check_ids(ids: Sequence[object], info: ModelInfo, *, name: str, received: object) -> None:
-    """Refuse what are no token ids of a model.
+def token_ids(received: object, decoder: Decoder, *, name: str) -> list[int]:
+    """The ids that are meant by an id, several of them, or a text that continues another one.
 
     Raises:
-        InvalidRequest: none at all, or one out of range; it says `name` and what was `received`.
+        InvalidRequest: none at all, or one that the model does not have; it says `name` and what came.
     """
-    size = info.vocab_size
-    if not ids or any(type(i) is not int or not 0 <= i < size for i in ids):
+    size = decoder.info.vocab_size
+    ids = _ids(received, decoder)
+    if not ids or any(i is None or not 0 <= i < size for i in ids):
         shown = repr(received) if len(repr(received)) <= 80 else f"{repr(received)[:77]}..."
         raise InvalidRequest(
             f"{name} must be token ids from 0 to {size - 1:,}, or a text of at least one token; got {shown}."
         )
+    return cast("list[int]", ids)
+
+
+def _ids(received: object, decoder: Decoder) -> list[int | None]:
+    if isinstance(received, str):
+        return [*decoder.encode_continuation(received)]
+    if (single := _whole(received)) is not None:
+        return [single]
+    return [_whole(item) for item in received] if isinstance(received, Iterable) else []
 
 
 def _after(count: int) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import functools
 import html
 import platform
 import secrets
@@ -15,12 +17,12 @@ from importlib.metadata import PackageNotFoundError, version
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
-from cartoolkit.engine.branching import check_ids, plan_branch
+from cartoolkit.engine.branching import plan_branch, token_ids
 from cartoolkit.engine.loop import FRESH, Beginning
-from cartoolkit.engine.prompt import prepare_prompt
+from cartoolkit.engine.prompt import PROMPT_EVENTS, prepare_prompt
 from cartoolkit.engine.session import Session
 from cartoolkit.engine.worker import Worker
-from cartoolkit.errors import EngineBusy, EngineClosed, EngineError, InvalidRequest
+from cartoolkit.errors import EngineBusy, EngineClosed, EngineError, InvalidRequest, PromptTooLong
 from cartoolkit.notices import say
 from cartoolkit.requests import make_request
 from cartoolkit.trace import Trace, TraceHeader
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
-# Seconds that leaving Python waits for a forward to end.
+# Seconds that closing an engine and leaving Python wait for a forward to end.
 _PATIENCE = 10.0
 
 
@@ -58,6 +60,7 @@ class Engine:
         self._load_decoder = load_decoder
         self._worker = Worker("cartoolkit-engine")
         self._lock = threading.Lock()
+        self._loading = threading.Lock()
         self._session: Session | None = None
         self._decoder: Decoder | None = None
         self._closed = False
@@ -71,10 +74,21 @@ class Engine:
         Raises:
             EngineClosed: after `close`.
         """
-        self._refuse_if_closed()
-        if (decoder := self._decoder) is None:
-            decoder = self._decoder = self._worker.run(self._load_decoder)
+        # Whoever comes while it is being loaded waits for it, instead of loading a second one.
+        with self._loading:
+            self._refuse_if_closed()
+            if (decoder := self._decoder) is None:
+                decoder = self._worker.run(self._load_decoder)
+                self._keep(decoder)
         return decoder
+
+    def _keep(self, decoder: Decoder) -> None:
+        with self._lock:
+            if not self._closed:
+                self._decoder = decoder
+                return
+        self._worker.run(decoder.close)
+        self._refuse_if_closed()
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
@@ -178,29 +192,34 @@ class Engine:
         """Record what the model thinks of an answer that somebody else wrote, token by token.
 
         Every step is forced and carries the distribution that the token was not drawn from, so two models or
-        engines can be compared on the same text.
+        engines can be compared on the same text. All of it is read: nothing but a stop by the user ends it.
 
         Args:
             request: as for `generate`.
             continuation: the answer, as text or as token ids; control tokens may be written by name.
-            settings: as for `generate`, without `max_tokens` and `ignore_eos`.
+            settings: as for `generate`, but for those that end or cut an answer.
 
         Raises:
-            InvalidRequest: it holds no token, or prompt and answer do not fit the context window.
+            InvalidRequest: it holds no token, or a setting does not go with it.
+            PromptTooLong: prompt and answer do not fit the context window.
             EngineError: as for `generate`.
         """
+        if unfit := sorted(_ENDS_AN_ANSWER & settings.keys()):
+            raise InvalidRequest(f"{unfit[0]} does not go with score(), which reads the whole continuation.")
         decoder = self.decoder
-        ids = decoder.encode(continuation) if isinstance(continuation, str) else list(continuation)
-        check_ids(ids, decoder.info, name="continuation", received=continuation)
-        asked = make_request(request, **settings, max_tokens=len(ids), ignore_eos=True)
-        session = self._start(asked, Beginning(forced=tuple(ids)), paused=False, quiet=True)
-        result = session.result()
-        if len(result.trace) < len(ids) and result.stop_reason == "length":
-            raise InvalidRequest(
-                "prompt and continuation do not fit the context window of "
-                f"{decoder.info.context_length:,} tokens: {result.usage.prompt_tokens:,} and {len(ids):,}."
+        ids = token_ids(continuation, decoder, name="continuation")
+        asked = make_request(
+            request, time_limit=None, **settings,
+            max_tokens=len(ids), ignore_eos=True, stop=[], truncate=False,
+        )  # fmt: skip
+        prompt, window = prepare_prompt(asked, decoder), decoder.info.context_length
+        if len(prompt.ids) + len(ids) > window:
+            raise PromptTooLong(
+                f"prompt and continuation do not fit the context window of {window:,} tokens: "
+                f"{len(prompt.ids):,} and {len(ids):,}.",
+                hint="Shorten one of them.",
             )
-        return result
+        return self._start(asked, Beginning(forced=tuple(ids)), paused=False, quiet=False).result()
 
     def branch(
         self,
@@ -214,10 +233,12 @@ class Engine:
         """Answer again in the background, like another run up to a token and differently from there.
 
         The prompt and the tokens before it are read from the cache as far as it holds them. With neither
-        token nor settings the other run's draws are used again, so only a change makes a difference.
+        token nor settings the other run's draws are used again, so only a change makes a difference. Unlike a
+        fresh request, the same branch may differ in its last bits once the cache holds another run.
 
         Args:
-            run: what to branch off: a trace of this model, also one from a file, a result, or a session.
+            run: what to branch off: a trace of this model, also one from a file, a result, or a session,
+                which is ended if it still runs.
             at: index of the first step that is not taken over; negative counts from the end.
             token: an id, a list of ids, or a text, to stand there; None draws anew.
             paused: begin with a pause.
@@ -231,9 +252,13 @@ class Engine:
         trace = run if isinstance(run, Trace) else run.trace
         decoder = self.decoder
         branch = plan_branch(trace, decoder, at=at, token=token, settings=settings)
+        if isinstance(run, Session) and not run.done:
+            # Only now: what was wrong with the arguments has not cost the run.
+            run.stop()
+            run.wait()
         params, seed = _seeded(branch.params)
-        # Events of the other run up to here, such as a cut prompt, are this one's as well.
-        events = [e for e in trace.events if e.at < branch.event.at or e.kind == "truncated"]
+        # Events of the other run up to here, and what was done to the prompt, are this one's as well.
+        events = [e for e in trace.events if e.at < branch.event.at or e.kind in PROMPT_EVENTS]
         header = _header(decoder, trace.header.prompt, params, [*events, branch.event])
         recorder = TraceRecorder(header, trace.prompt_ids.tolist(), decoder.token_bytes)
         recorder.prompt_logprobs = trace.prompt_logprobs
@@ -262,7 +287,8 @@ class Engine:
                     hint="Stop it with engine.session.stop() (or Stop in the widget), or wait for its end.",
                 )
             self._session = session
-            self._worker.submit(lambda: session.run(self._loaded, on_corruption=self._drop))
+            drop = functools.partial(self._drop, weakref.ref(decoder))
+            self._worker.submit(lambda: session.run(self._loaded, on_corruption=drop))
             threading.Thread(
                 target=session.watch, args=(self._leave_behind,), name="cartoolkit-watchdog", daemon=True
             ).start()
@@ -272,10 +298,13 @@ class Engine:
         assert self._decoder is not None
         return self._decoder
 
-    def _drop(self) -> None:
+    def _drop(self, failed: weakref.ref[Decoder]) -> None:
         """After a failed forward the cache may be half-written, so the whole decoder goes."""
+        decoder = failed()
         with self._lock:
-            decoder, self._decoder = self._decoder, None
+            # A forward that was given up may fail when another decoder is at work already.
+            if self._decoder is decoder:
+                self._decoder = None
         if decoder is not None:
             decoder.close()
 
@@ -284,7 +313,8 @@ class Engine:
         with self._lock:
             self._decoder = None
             self._worker.close()
-            self._worker = Worker("cartoolkit-engine")
+            if not self._closed:
+                self._worker = Worker("cartoolkit-engine")
 
     @property
     def session(self) -> Session | None:
@@ -299,7 +329,10 @@ class Engine:
         return self._closed
 
     def close(self) -> None:
-        """Stop what is running and release the model's memory."""
+        """Stop what is running and release the model's memory.
+
+        A forward that does not return is waited for ten seconds; its memory is released when it does.
+        """
         with self._lock:
             if self._closed:
                 return
@@ -307,7 +340,9 @@ class Engine:
         if self._session is not None:
             self._session.stop()
         if decoder is not None:
-            self._worker.run(decoder.close)
+            released = self._worker.submit(decoder.close)
+            with contextlib.suppress(TimeoutError):
+                released.result(_PATIENCE)
         self._worker.close()
 
     def __enter__(self) -> Self:
@@ -370,6 +405,7 @@ def _stop_all() -> None:
             session.wait(_PATIENCE)
 
 
+_ENDS_AN_ANSWER = {"max_tokens", "ignore_eos", "stop", "truncate"}
 _LIBRARIES = {
     "torch": ["torch", "transformers"],
     "mlx": ["mlx", "mlx-lm", "transformers"],

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from cartoolkit.messages import Message
     from cartoolkit.requests import GenerateRequest
 
-__all__ = ["PreparedPrompt", "prepare_prompt"]
+__all__ = ["PROMPT_EVENTS", "PreparedPrompt", "prepare_prompt"]
+
+PROMPT_EVENTS = frozenset({"truncated", "unwritable"})
+"""Kinds of the events that tell what was done to a prompt."""
 
 
 @dataclass(frozen=True, slots=True)

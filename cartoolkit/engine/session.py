@@ -66,6 +66,7 @@ class Session:
         self._mailbox = Mailbox(paused=paused)
         self._done = threading.Event()
         self._ending = threading.Lock()
+        self._is_ending = self._given_up = False
         self._heard = started
         self._listeners: list[Callable[[], None]] = []
         self._phase: State = "waiting"
@@ -144,9 +145,7 @@ class Session:
             raise EngineClosed(
                 "the engine of this session is gone; load the model and use engine.branch(trace)."
             )
-        self.stop()
-        self.wait()
-        return branch(self.trace, at=at, token=token, **settings)
+        return branch(self, at=at, token=token, **settings)
 
     # Waiting
 
@@ -213,17 +212,21 @@ class Session:
         Args:
             get_decoder: where tokens become logits. Asked for here, so that no frame that outlives a failed
                 forward in its traceback holds the model.
-            on_corruption: called after a failed forward, before anyone learns of it.
+            on_corruption: called after a failed forward, before anyone learns of it, and when one returns that
+                was given up.
         """
         try:
             self._drive(get_decoder())
-        except _Abandoned:
-            _log.debug("a forward that was given up has returned")
         except BaseException as error:  # noqa: BLE001 - whoever waits for the session must learn of it
-            _log.debug("a session failed", exc_info=True)
-            self._fail(error, on_corruption)
+            if self._claim_end():
+                _log.debug("a session failed", exc_info=True)
+                self._fail(error, on_corruption)
         else:
-            self._end("finished")
+            if self._claim_end():
+                self._finish()
+        if self._given_up:
+            # What the forward brought after all, a row or an error, is nobody's any more.
+            on_corruption()
 
     def _drive(self, decoder: Decoder) -> None:
         loop = decode(
@@ -244,14 +247,15 @@ class Session:
                 reply = self._next_order(event)
                 self._heard = self._clock()
         except StopIteration as end:
-            self._recorder.update(stop_reason=end.value.reason, stop_detail=end.value.detail)
+            if not self._given_up:
+                self._recorder.update(stop_reason=end.value.reason, stop_detail=end.value.detail)
 
     def _clock(self) -> float:
         """Seconds that stand still during a pause."""
         return time.perf_counter() - self._mailbox.paused_seconds
 
     def _record(self, event: Event) -> None:
-        if self.done:
+        if self._given_up:
             raise _Abandoned
         if isinstance(event, Decoded | Taken):
             self._recorder.add_steps(event.steps)
@@ -285,9 +289,11 @@ class Session:
         if self._params.time_limit is None:
             return
         while not self._done.wait(max(self._patience(), _TICK)):
-            if self._patience() <= 0 and not self._mailbox.paused:
+            # In this order: a pause that ends between the two has put the clock right before it says so.
+            if not self._mailbox.paused and self._patience() <= 0 and self._claim_end(give_up=True):
                 on_hang()
                 self._give_up()
+                return
 
     def _patience(self) -> float:
         """Seconds until the running forward is taken to hang: silent for long, and past the time limit."""
@@ -299,7 +305,7 @@ class Session:
         said = f"after {self._params.time_limit:g} s; a forward of the model did not return"
         if self.steps:
             self._recorder.update(stop_reason="local_decode_timeout", stop_detail=said)
-            self._end("finished")
+            self._finish()
             return
         error = DecodeTimeout(
             f"the time limit passed {said}, and no token had been produced.",
@@ -317,17 +323,21 @@ class Session:
             _release_frames(error)
             self._recorder.finish()  # a decoder that is closed may not know its tokens any more
             on_corruption()
-        self._end("failed")
+        self._finish("failed")
 
-    def _end(self, phase: State) -> None:
+    def _claim_end(self, *, give_up: bool = False) -> bool:
+        """Whether the caller is the one who ends the session: the worker, or the watchdog beside it."""
         with self._ending:
-            if self.done:
-                return
-            self._phase = phase
-            try:
-                self._recorder.finish()
-            finally:
-                self._done.set()  # whatever happens, nobody waits for ever
+            claimed, self._is_ending = not self._is_ending, True
+            self._given_up = self._given_up or (claimed and give_up)
+        return claimed
+
+    def _finish(self, phase: State = "finished") -> None:
+        self._phase = phase
+        try:
+            self._recorder.finish()
+        finally:
+            self._done.set()  # whatever happens, nobody waits for ever
         self._notify()
 
     def _notify(self) -> None:

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pandas as pd
 
 from cartoolkit.errors import TraceError
 from cartoolkit.trace.glyphs import visible_line
+from cartoolkit.trace.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from cartoolkit.trace.trace import Trace
 
 __all__ = ["COMPARISON_FRAME", "Comparison", "compare"]
 
@@ -38,6 +37,15 @@ COMPARISON_FRAME = {
     "total_variation": "largest difference of the probability of any set of tokens: at least this much",
 }
 """Columns of `Comparison.to_frame` and what they hold."""
+
+
+class HasTrace(Protocol):
+    """A result or a session."""
+
+    @property
+    def trace(self) -> Trace:
+        """The record of the run."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,14 +95,15 @@ class Comparison:
         return plot_comparison(self, ax)
 
     def __str__(self) -> str:
+        both = " and ".join(_names(self.a, self.b))
         if not self.steps:
-            return f"{_name(self.a)} and {_name(self.b)}: no step to compare."
-        end = "the same tokens to the end"
+            return f"{both}: no step to compare."
+        end = "the same tokens to the end" if len(self.a) == len(self.b) else "the same tokens until one ends"
         if self.parted is not None:
             row = self.frame.iloc[self.parted]
             end = f"they part at step {self.parted}: {row['label']!r} and {row['label_b']!r}"
         return (
-            f"{_name(self.a)} and {_name(self.b)}: {self.steps:,} steps, {end}. "
+            f"{both}: {self.steps:,} steps, {end}. "
             f"The likeliest token is the same in {self.same_top:.0%} of them; mean divergence ≥ "
             f"{self.mean_kl:.2g} nats, largest ≥ {self.frame['kl'].max():.2g} at step {self.max_kl_step}."
         )
@@ -105,16 +114,17 @@ class Comparison:
         return f"<div>{html.escape(visible_line(str(self)))}</div>{self.frame._repr_html_()}"
 
 
-def compare(a: Trace, b: Trace) -> Comparison:
+def compare(a: Trace | HasTrace, b: Trace | HasTrace) -> Comparison:
     """Set two runs of the same prompt beside each other.
 
     Args:
-        a: the first run; divergences are of the second from this one.
+        a: the first run, as a trace, a result or a session; divergences are of the second from this one.
         b: the second run, of the same model or of another one with the same tokenizer.
 
     Raises:
         TraceError: they did not read the same prompt, token by token, or one was not inspected.
     """
+    a, b = (run if isinstance(run, Trace) else run.trace for run in (a, b))
     if a.prompt_ids.tolist() != b.prompt_ids.tolist():
         raise TraceError(
             f"the runs cannot be compared: they read different prompts ({len(a.prompt_ids):,} and "
@@ -131,9 +141,11 @@ def compare(a: Trace, b: Trace) -> Comparison:
     return Comparison(a, b, steps, parted, _frame(a, b, steps))
 
 
-def _name(trace: Trace) -> str:
-    model = trace.header.model
-    return f"{model.engine} {model.dtype}"
+def _names(a: Trace, b: Trace) -> tuple[str, str]:
+    """Engine and precision of both, with the model where it is another one."""
+    one, other = a.header.model, b.header.model
+    before = (f"{one.name} ", f"{other.name} ") if one.name != other.name else ("", "")
+    return f"{before[0]}{one.engine} {one.dtype}", f"{before[1]}{other.engine} {other.dtype}"
 
 
 def _parting(a: Trace, b: Trace) -> int | None:

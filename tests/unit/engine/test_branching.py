@@ -155,6 +155,60 @@ def test_a_running_session_is_ended_by_its_branch(engine):
     assert branch.result().text == "babc"
 
 
+def test_a_wrong_argument_does_not_end_a_running_session(engine):
+    session = engine.start("a", temperature=0, max_tokens=100, paused=True)
+    with pytest.raises(InvalidRequest):
+        session.branch(at=999)
+    with pytest.raises(InvalidRequest):
+        session.branch(at=0, temperatur=1)
+    assert not session.done
+
+
+def test_numbers_of_numpy_are_numbers(engine):
+    first = engine.generate("a", temperature=0, max_tokens=6)
+    place = first.trace.columns["entropy"].argmin()
+    assert engine.branch(first, at=place, token=np.int64(C)).result().text[int(place)] == "c"
+    assert engine.branch(first, at=1, token=np.array([C, C])).result().text == "bccabc"
+
+
+def test_what_was_done_to_the_prompt_is_told_by_a_branch_from_the_beginning_too(engine):
+    first = engine.generate("az", temperature=0, max_tokens=3)
+    assert [event.kind for event in first.trace.events] == ["unwritable"]
+    branch = engine.branch(first, at=0, token=C).result()
+    assert [event.kind for event in branch.trace.events] == ["unwritable", "branch"]
+
+
+def test_a_token_that_max_tokens_leaves_no_room_for_is_refused(engine):
+    first = engine.generate("a", temperature=0, max_tokens=3)
+    with pytest.raises(InvalidRequest, match="max_tokens=3 leaves no room after the 3 tokens") as caught:
+        engine.branch(first, at=3, token=C)
+    assert "larger max_tokens" in caught.value.hint
+    assert engine.branch(first, at=3, token=C, max_tokens=5).result().text == "bcaca"
+
+
+def renamed(trace, **changes):
+    header = trace.header.model_copy(update={"model": trace.header.model.model_copy(update=changes)})
+    return Trace(
+        header, trace.columns, trace.texts, prompt_ids=trace.prompt_ids,
+        prompt_logprobs=trace.prompt_logprobs, token_bytes=trace.token_bytes,
+    )  # fmt: skip
+
+
+def test_the_same_tokenizer_under_another_name_or_engine_can_be_branched_and_is_told(decoders):
+    class Hashed(Alphabet):
+        def __init__(self):
+            super().__init__(WORDS, [], context_length=200)
+            self.info = self.info.model_copy(update={"tokenizer_hash": "t", "weights_hash": "w"})
+
+    with Engine(Hashed) as engine:
+        trace = engine.generate("a", temperature=0, max_tokens=4).trace
+        elsewhere = renamed(trace, name="org/scripted", engine="torch", dtype="int8", weights_hash="other")
+        branch = engine.branch(elsewhere, at=1, token=C).result()
+        assert "Branched off a run of torch in int8 after 1 token" in branch.trace.events[-1].text
+        with pytest.raises(InvalidRequest, match="cannot be continued"):
+            engine.branch(renamed(trace, tokenizer_hash="u", weights_hash="v"), at=1)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -7,7 +7,8 @@ import pytest
 from scripted_decoder import EOS, ScriptedDecoder
 
 from cartoolkit.engine import Engine
-from cartoolkit.errors import InvalidRequest
+from cartoolkit.errors import InvalidRequest, PromptTooLong
+from cartoolkit.requests import make_request
 
 A, B, C = 1, 2, 3
 WORDS = [b"a", b"b", b"c"]
@@ -51,9 +52,28 @@ def test_what_are_no_tokens_is_refused(engine, continuation):
         engine.score("c", continuation=continuation)
 
 
-def test_a_text_that_does_not_fit_is_refused(engine):
-    with pytest.raises(InvalidRequest, match="context window of 16 tokens: 1 and 20"):
+def test_a_text_that_does_not_fit_is_refused_before_it_is_read(engine):
+    with pytest.raises(PromptTooLong, match="context window of 16 tokens: 1 and 20"):
         engine.score("c", continuation=[A] * 20)
+    assert engine.session is None
+
+
+def test_a_stop_string_of_the_request_does_not_end_the_record(engine):
+    request = make_request("c", stop="bb", temperature=0)
+    assert engine.score(request, continuation="abbc").trace.columns["token_id"].tolist() == [A, B, B, C]
+
+
+@pytest.mark.parametrize(
+    "setting", [{"max_tokens": 2}, {"stop": "b"}, {"ignore_eos": True}, {"truncate": True}]
+)
+def test_a_setting_that_would_cut_the_record_is_refused(engine, setting):
+    with pytest.raises(InvalidRequest, match=f"{next(iter(setting))} does not go with score"):
+        engine.score("c", continuation="abb", **setting)
+
+
+def test_ids_of_numpy_are_ids(engine):
+    scored = engine.score("c", continuation=np.array([A, B], np.int32))
+    assert engine.score("c", continuation=scored.trace.columns["token_id"]).text == "ab"
 
 
 def test_settings_shape_the_processed_distribution_only(engine):

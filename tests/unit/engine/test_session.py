@@ -382,6 +382,53 @@ def test_a_forward_that_hangs_later_leaves_the_text_so_far(make_engine, decoders
     assert session.trace.text == "ab"
 
 
+def test_a_forward_that_fails_after_it_was_given_up_harms_nobody(make_engine, decoders, impatient):
+    engine = make_engine(LONG)
+    released, usual = threading.Event(), decoders[0].forward
+
+    def fail_late(ids, pos):
+        if len(decoders[0].forwards) < 2:
+            return usual(ids, pos)
+        released.wait(20)
+        raise RuntimeError("the device is gone")
+
+    decoders[0].forward = fail_late
+    session = engine.start("a", temperature=0, time_limit=0.1)
+    assert session.result().stop_reason == "local_decode_timeout"
+    second = engine.start("a", temperature=0, max_tokens=500)
+    eventually(lambda: len(second.steps) > 2)
+    released.set()
+    assert second.result().stop_reason == "length"
+    assert session.result().stop_reason == "local_decode_timeout"
+    assert session.error is None
+    assert not decoders[1].closed
+    eventually(lambda: decoders[0].closed)
+
+
+def test_closing_does_not_wait_for_ever_for_a_forward_that_hangs(make_engine, decoders, monkeypatch):
+    monkeypatch.setattr(engine_module, "_PATIENCE", 0.1)
+    engine = make_engine()
+    released = hanging_from(decoders[0], 1)
+    session = engine.start("a", temperature=0, time_limit=None)
+    eventually(lambda: len(session.steps) == 1)
+    begun = time.monotonic()
+    engine.close()
+    assert time.monotonic() - begun < 2
+    assert not decoders[0].closed
+    released.set()
+    eventually(lambda: decoders[0].closed)
+
+
+def test_two_callers_after_a_failure_load_one_model(make_engine, decoders):
+    engine = make_engine()
+    decoders[0].fail_at = 0
+    with pytest.raises(ForwardFailed):
+        engine.generate("a", temperature=0)
+    with ThreadPoolExecutor(4) as pool:
+        assert len({id(d) for d in pool.map(lambda _: engine.decoder, range(4))}) == 1
+    assert len(decoders) == 2
+
+
 def test_a_long_pause_is_not_taken_for_a_forward_that_hangs(make_engine, impatient):
     session = make_engine().start("a", temperature=0, paused=True, time_limit=0.1)
     session.step()

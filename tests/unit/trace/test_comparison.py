@@ -125,5 +125,23 @@ def test_the_figure_shows_both_runs_and_the_parting():
     assert next(text.get_text() for text in ax.get_xticklabels()) == "The"
 
 
+def test_a_result_or_session_stands_for_its_trace():
+    class Holder:
+        trace = sky()
+
+    assert compare(Holder(), sky()).steps == 5
+
+
+def test_a_run_that_ends_earlier_is_not_called_the_same_to_the_end():
+    shorter = trace([step(0, 1, "The", (1, 3), (0.75, 0.125), (1, 0), (0, 4), elapsed=0.25)])
+    assert "the same tokens until one ends" in str(compare(sky(), shorter))
+
+
+def test_two_models_are_told_apart_by_name():
+    a, b = sky(), sky()
+    b.header = b.header.model_copy(update={"model": b.header.model.model_copy(update={"name": "other"})})
+    assert str(compare(a, b)).startswith("tiny <model> torch float32 and other torch float32: 5 steps")
+
+
 def test_compare_is_a_public_name():
     assert ct.compare is compare
