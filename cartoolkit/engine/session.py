@@ -212,8 +212,8 @@ class Session:
         Args:
             get_decoder: where tokens become logits. Asked for here, so that no frame that outlives a failed
                 forward in its traceback holds the model.
-            on_corruption: called after a failed forward, before anyone learns of it, and when one returns that
-                was given up.
+            on_corruption: called after a failed forward, before anyone learns of it, and when one returns
+                that was given up.
         """
         try:
             self._drive(get_decoder())
