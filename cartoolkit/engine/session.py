@@ -8,11 +8,11 @@ import logging
 import sys
 import threading
 import time
-import traceback
 import weakref
 from typing import TYPE_CHECKING, Any, Literal
 
 from cartoolkit.engine.events import STOP, Decoded, Event, Prefilled, Scored, Taken
+from cartoolkit.engine.frames import release_frames
 from cartoolkit.engine.loop import FRESH, Beginning, decode
 from cartoolkit.engine.mailbox import Mailbox
 from cartoolkit.engine.result import Result
@@ -320,7 +320,7 @@ class Session:
         if isinstance(error, EngineError):
             error.trace = self.trace
         if isinstance(error, ForwardFailed):
-            _release_frames(error)
+            release_frames(error)
             self._recorder.finish()  # a decoder that is closed may not know its tokens any more
             on_corruption()
         self._finish("failed")
@@ -361,11 +361,3 @@ def _in_kernel() -> bool:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return hasattr(shell, "kernel")
-
-
-def _release_frames(error: BaseException) -> None:
-    """Let go of the locals in the tracebacks, which hold the model's tensors, before it is loaded again."""
-    cause: BaseException | None = error
-    while cause is not None:
-        traceback.clear_frames(cause.__traceback__)
-        cause = cause.__cause__ or cause.__context__

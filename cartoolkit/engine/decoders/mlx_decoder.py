@@ -63,7 +63,6 @@ class MlxDecoder:
         """
         import mlx.core as mx
 
-        self._model: nn.Module | None = model
         self._tokenizer = HFTokenizer(tokenizer)
         self._device = mx.default_device().type.name
         new_caches, window = layer_caches(model, config)
@@ -83,6 +82,8 @@ class MlxDecoder:
         self.eos_ids = self._tokenizer.eos_ids(
             SimpleNamespace(**config), SimpleNamespace(**text_settings(config))
         )
+        # Last: a decoder that was not made to its end has nothing to close.
+        self._model: nn.Module | None = model
 
     @classmethod
     def load(cls, checkpoint: Checkpoint, *, dtype: str | None = None, quantize: str | None = None) -> Self:
@@ -99,6 +100,14 @@ class MlxDecoder:
             InvalidRequest: no such dtype or quantization, or the checkpoint is packed already.
             NotEnoughMemory: the weights do not fit.
         """
+        from cartoolkit.engine.decoders.mlx_loading import loading_errors
+
+        with loading_errors(checkpoint):
+            return cls._read_in(checkpoint, dtype, quantize)
+
+    @classmethod
+    def _read_in(cls, checkpoint: Checkpoint, dtype: str | None, quantize: str | None) -> Self:
+        # A frame of its own, which an error can let go of with the model in it.
         from cartoolkit.engine.decoders.mlx_loading import load_checkpoint
 
         model, tokenizer, config = load_checkpoint(checkpoint, dtype=dtype, quantize=quantize)

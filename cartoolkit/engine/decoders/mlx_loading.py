@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cartoolkit.engine.decoders.mlx_config import completed
 from cartoolkit.engine.decoders.mlx_precision import bytes_a_weight, cast, check_choice, pack
 from cartoolkit.engine.decoders.mlx_window import layer_caches
+from cartoolkit.engine.frames import release_frames
 from cartoolkit.errors import (
     CartoolkitError,
     InvalidCheckpoint,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from cartoolkit.models import Checkpoint
 
-__all__ = ["load_checkpoint", "require_mlx"]
+__all__ = ["load_checkpoint", "loading_errors", "require_mlx"]
 
 _Loaded = tuple["nn.Module", "PreTrainedTokenizerBase", dict[str, Any]]
 
@@ -50,22 +51,24 @@ def require_mlx() -> None:
 
 
 def load_checkpoint(checkpoint: Checkpoint, *, dtype: str | None, quantize: str | None) -> _Loaded:
-    """The model, its tokenizer and its config; arguments and errors as for `MlxDecoder.load`."""
+    """The model, its tokenizer and its config; arguments as for `MlxDecoder.load`.
+
+    Called inside `loading_errors`, which gives its errors their words.
+    """
     require_mlx()
     admit(checkpoint, "mlx")
     check_choice(dtype, quantize)
     if quantize is not None and checkpoint.quantization is not None and checkpoint.quantization.is_packed:
         raise _packed_already(checkpoint)
     _require_memory(checkpoint, dtype, quantize)
-    with _translated(checkpoint):
-        tokenizer = _load_tokenizer(checkpoint)
-        model, config = _load_model(checkpoint)
-        layer_caches(model, config)
-        if dtype is not None:
-            cast(model, dtype)
-        if quantize is not None and (settings := pack(model, quantize)):
-            config["quantization"] = settings
-        _carry_out(model)
+    tokenizer = _load_tokenizer(checkpoint)
+    model, config = _load_model(checkpoint)
+    layer_caches(model, config)
+    if dtype is not None:
+        cast(model, dtype)
+    if quantize is not None and (settings := pack(model, quantize)):
+        config["quantization"] = settings
+    _carry_out(model)
     return model, tokenizer, config
 
 
@@ -128,13 +131,17 @@ def _carry_out(model: nn.Module) -> None:
 
 
 @contextlib.contextmanager
-def _translated(checkpoint: Checkpoint) -> Iterator[None]:
-    """Whatever mlx, mlx-lm and transformers raise over a checkpoint, in one sentence each."""
+def loading_errors(checkpoint: Checkpoint) -> Iterator[None]:
+    """Whatever mlx, mlx-lm and transformers raise over a checkpoint, in one sentence each.
+
+    The error's traceback holds nothing of the model, so long as the frame with this context does not.
+    """
     try:
         yield
-    except CartoolkitError:
-        raise
-    except Exception as error:
+    except BaseException as error:
+        release_frames(error)
+        if isinstance(error, CartoolkitError) or not isinstance(error, Exception):
+            raise
         # A damaged config runs into whatever line of these libraries looks at it first.
         raise (_no_room if _is_out_of_memory(error) else _unreadable)(checkpoint, error) from error
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 from cartoolkit.engine.decoders.hf_tokenizer import HFTokenizer
 from cartoolkit.engine.decoders.torch_attention import group_heads
 from cartoolkit.engine.decoders.torch_cache import TorchCache
-from cartoolkit.engine.decoders.torch_errors import forward_errors
-from cartoolkit.engine.decoders.torch_loading import load_checkpoint, require_torch
+from cartoolkit.engine.decoders.torch_errors import forward_errors, loading_errors
+from cartoolkit.engine.decoders.torch_loading import check_loadable, read_checkpoint, require_torch
 from cartoolkit.engine.decoders.torch_matmul import matmul_for_rows, own_kernel_pays
 from cartoolkit.engine.decoders.torch_reading import TorchReader
 from cartoolkit.errors import EngineClosed
@@ -107,10 +107,20 @@ class TorchDecoder:
         Raises:
             MissingDependency: torch or transformers is not installed, or lacks what `quantize` needs.
             InvalidRequest: there is no such quantization, or the weights are packed already.
-            InvalidCheckpoint: transformers does not know the architecture or cannot read the files.
-            NotEnoughMemory: the weights do not fit, with the numbers.
+            InvalidCheckpoint: transformers does not know the architecture, cannot read the files or cannot
+                compute in this dtype on this device.
+            NotEnoughMemory: the weights or a first forward do not fit, with the numbers.
         """
-        model, tokenizer = load_checkpoint(checkpoint, device=device, dtype=dtype, quantize=quantize)
+        needed = check_loadable(checkpoint, device, dtype, quantize)
+        with loading_errors(checkpoint, device, needed):
+            return cls._read_in(checkpoint, device, dtype, quantize)
+
+    @classmethod
+    def _read_in(
+        cls, checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype, quantize: str | None
+    ) -> Self:
+        # A frame of its own, which an error can let go of with the model in it.
+        model, tokenizer = read_checkpoint(checkpoint, device, dtype, quantize)
         return cls(
             model,
             tokenizer,

@@ -6,6 +6,7 @@ import contextlib
 import re
 from typing import TYPE_CHECKING
 
+from cartoolkit.engine.frames import release_frames
 from cartoolkit.errors import CartoolkitError, InvalidCheckpoint, NotEnoughMemory, OutOfMemory
 from cartoolkit.models import free_memory
 
@@ -68,6 +69,8 @@ def _wanted(error: BaseException) -> str:
 def loading_errors(checkpoint: Checkpoint, device: torch.device, needed: int) -> Iterator[None]:
     """Raise NotEnoughMemory or InvalidCheckpoint for whatever goes wrong while a checkpoint is loaded.
 
+    The error's traceback holds nothing of the model, so long as the frame with this context does not.
+
     Args:
         checkpoint: what is loaded.
         device: where to.
@@ -75,17 +78,31 @@ def loading_errors(checkpoint: Checkpoint, device: torch.device, needed: int) ->
     """
     try:
         yield
-    except CartoolkitError:
-        raise
-    except Exception as error:
+    except BaseException as error:
         # A config with odd values runs into whatever line of transformers looks at them first.
-        if is_out_of_memory(error):
-            raise _no_room(checkpoint, device, needed) from error
-        raise InvalidCheckpoint(
-            f"{checkpoint.name} could not be loaded by transformers: {_first_line(error)}",
-            hint="Check that the folder is complete and that this version of transformers knows "
-            f"the architecture {checkpoint.model_type!r}.",
-        ) from error
+        told = _told(error, checkpoint, device, needed)
+        release_frames(error)
+        if told is error:
+            raise
+        raise told from error
+
+
+def _told(error: BaseException, checkpoint: Checkpoint, device: torch.device, needed: int) -> BaseException:
+    if isinstance(error, CartoolkitError) or not isinstance(error, Exception):
+        return error
+    return _no_room(checkpoint, device, needed) if is_out_of_memory(error) else _unreadable(checkpoint, error)
+
+
+def _unreadable(checkpoint: Checkpoint, error: Exception) -> InvalidCheckpoint:
+    hint = (
+        "Load it with dtype='float32', or on another device."
+        if "not implemented for" in str(error)
+        else "Check that the folder is complete and that this version of transformers knows "
+        f"the architecture {checkpoint.model_type!r}."
+    )
+    return InvalidCheckpoint(
+        f"{checkpoint.name} could not be loaded by transformers: {_first_line(error)}", hint=hint
+    )
 
 
 def _no_room(checkpoint: Checkpoint, device: torch.device, needed: int) -> NotEnoughMemory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, cast
 
-from cartoolkit.engine.decoders.torch_errors import free_on, loading_errors
+from cartoolkit.engine.decoders.torch_errors import free_on
 from cartoolkit.engine.decoders.torch_int8 import check_quantize, quantize_linears, quantized_bytes
 from cartoolkit.errors import InvalidRequest, MissingDependency
 from cartoolkit.models import admit, free_memory, require_memory, weight_memory
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cartoolkit.models import Checkpoint
 
-__all__ = ["load_checkpoint", "require_torch"]
+__all__ = ["check_loadable", "read_checkpoint", "require_torch"]
 
 
 def require_torch() -> None:
@@ -42,10 +42,14 @@ def require_torch() -> None:
         ) from error
 
 
-def load_checkpoint(
-    checkpoint: Checkpoint, *, device: torch.device, dtype: torch.dtype, quantize: str | None
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The model on its device, and its tokenizer; arguments and errors as for `TorchDecoder.load`."""
+def check_loadable(
+    checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype, quantize: str | None
+) -> int:
+    """Refuse what cannot be loaded; arguments and errors as for `TorchDecoder.load`.
+
+    Returns:
+        Bytes of the weights where they will stay.
+    """
     require_torch()
     admit(checkpoint, "torch")
     check_quantize(quantize, device)
@@ -54,13 +58,18 @@ def load_checkpoint(
             f"{checkpoint.name} is packed already ({checkpoint.quantization}); quantize= packs what is not.",
             hint="Leave quantize out, or take the version of the model that is not quantized.",
         )
-    needed = _require_room(checkpoint, device, dtype, quantize)
-    with loading_errors(checkpoint, device, needed):
-        tokenizer = _tokenizer(checkpoint)
-        model = _model(checkpoint, dtype)
-        if quantize is not None:
-            quantize_linears(model)
-        cast("torch.nn.Module", model).to(device)
+    return _require_room(checkpoint, device, dtype, quantize)
+
+
+def read_checkpoint(
+    checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype, quantize: str | None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """The model on its device, and its tokenizer; raises whatever torch and transformers raise."""
+    tokenizer = _tokenizer(checkpoint)
+    model = _model(checkpoint, dtype)
+    if quantize is not None:
+        quantize_linears(model)
+    cast("torch.nn.Module", model).to(device)
     return model, tokenizer
 
 

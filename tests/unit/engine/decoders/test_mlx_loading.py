@@ -1,7 +1,9 @@
 """Loading checkpoints with mlx-lm: the model that its makers meant, packed or not, or a clear sentence."""
 
+import gc
 import json
 import sys
+import weakref
 
 import mlx.core as mx
 import mlx_lm.utils
@@ -231,3 +233,21 @@ def test_memory_that_runs_out_while_loading_is_told_with_the_size(monkeypatch):
     monkeypatch.setattr(mx, "eval", refuse)
     with pytest.raises(NotEnoughMemory, match=r"weights are .* MB: .*Unable to allocate 20000000000"):
         MlxDecoder.load(checkpoint)
+
+
+@pytest.mark.parametrize("where", ["_carry_out", "layer_caches"])
+def test_the_error_of_a_load_that_failed_does_not_hold_the_model(monkeypatch, where):
+    held = []
+
+    def fail(model, *_):
+        held.append(weakref.ref(model))
+        raise MemoryError
+
+    checkpoint = inspect_checkpoint(saved("llama"))
+    module = "mlx_decoder" if where == "layer_caches" else "mlx_loading"  # after the load, and within it
+    monkeypatch.setattr(f"cartoolkit.engine.decoders.{module}.{where}", fail)
+    with pytest.raises(NotEnoughMemory) as caught:
+        MlxDecoder.load(checkpoint)
+    gc.collect()
+    assert [ref() for ref in held] == [None]
+    assert caught.value.__traceback__ is not None

@@ -2,12 +2,14 @@
 
 import gc
 import json
+import traceback
 import weakref
 
 import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import LlamaForCausalLM
 
 from cartoolkit.engine.decoders import torch_errors, torch_loading
 from cartoolkit.engine.decoders.torch_decoder import TorchDecoder
@@ -118,6 +120,42 @@ def test_weights_that_do_not_fit_are_refused_before_they_are_read(tmp_path, monk
     monkeypatch.setattr(torch_loading, "_model", lambda *_: pytest.fail("it was read"))
     with pytest.raises(NotEnoughMemory, match="needs 0 MB of memory, and this machine has 0 MB free"):
         loaded(checkpoint)
+
+
+FAULTS = {
+    "CUDA out of memory. Tried to allocate 20.00 MiB.": (
+        NotEnoughMemory,
+        "does not fit into the memory of cpu",
+    ),
+    "\"addmm_impl_cpu_\" not implemented for 'Half'": (InvalidCheckpoint, "not implemented for 'Half'"),
+}
+
+
+@pytest.mark.parametrize("said", FAULTS)
+@pytest.mark.parametrize("where", ["to", "forward"])
+def test_a_fault_while_loading_is_told_and_its_error_does_not_hold_the_model(
+    tmp_path, monkeypatch, where, said
+):
+    held = []
+
+    def fail(self, *_, **__):
+        held.append(weakref.ref(self))
+        raise RuntimeError(said)
+
+    checkpoint = tiny_checkpoint(tmp_path)
+    monkeypatch.setattr(torch_loading, "_model", lambda *_: Failing.from_pretrained(tmp_path))
+    monkeypatch.setattr(Failing, where, fail, raising=False)
+    kind, message = FAULTS[said]
+    with pytest.raises(kind, match=message) as caught:
+        loaded(checkpoint)
+    gc.collect()
+    assert held
+    assert [ref() for ref in held] == [None] * len(held)
+    assert "Traceback" in "".join(traceback.format_exception(caught.value))  # which is still there
+
+
+class Failing(LlamaForCausalLM):
+    """A model whose methods a test can replace."""
 
 
 def test_what_is_packed_already_is_not_packed_again(tmp_path, monkeypatch):
