@@ -82,33 +82,39 @@ class _Gate:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._holders = 0
-        self._is_on = True
+        self._holders: set[object] = set()
+        self._is_on = self._before = True
 
     @contextlib.contextmanager
     def holding(self, *, on: bool) -> Iterator[None]:
-        self._enter(on=on)
+        holder = self._enter(on=on)
         try:
             yield
         finally:
-            self._leave()
+            self._leave({holder})
 
-    def _enter(self, *, on: bool) -> None:
+    def _enter(self, *, on: bool) -> object:
         from torch.backends import mkldnn
 
+        holder = object()
         with self._changed:
-            free = self._changed.wait_for(lambda: not self._holders or self._is_on == on, _PATIENCE)
-            if free and not self._holders:
+            found = set(self._holders)
+            if not self._changed.wait_for(lambda: not self._holders or self._is_on == on, _PATIENCE):
+                # Who has held it all this time hangs: it counts as gone, and nobody waits for it again.
+                self._leave(found)
+            if not self._holders:
                 self._before, self._is_on = mkldnn.enabled, on
                 mkldnn.enabled = on
-            self._holders += 1
+            self._holders.add(holder)
+        return holder
 
-    def _leave(self) -> None:
+    def _leave(self, holders: set[object]) -> None:
         from torch.backends import mkldnn
 
         with self._changed:
-            self._holders -= 1
-            if not self._holders:
+            held = bool(self._holders)
+            self._holders -= holders
+            if held and not self._holders:
                 mkldnn.enabled = self._before
                 self._changed.notify_all()
 
