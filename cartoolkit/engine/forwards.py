@@ -62,6 +62,7 @@ def _usable(logits: np.ndarray, pos: int) -> np.ndarray:
     if not np.isfinite(logits.max(axis=-1)).all():
         raise ForwardFailed(
             f"the model produced no usable logits in the forward at position {pos} (NaN or infinite).",
-            hint="Try dtype='float32'; half precision can overflow in some models.",
+            hint="Half precision can overflow in some models: try dtype='float32' (torch, mlx), or a "
+            "GGUF file of another quantization.",
         )
     return logits
