@@ -10,6 +10,9 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 ENGINES ?= torch
+# Named after what it holds, so that asking for other engines installs them.
+comma := ,
+LAB := $(VENV)/.lab-$(subst $(comma),-,$(ENGINES))
 BUNDLE := cartoolkit/ui/static
 # Of llama-cpp-python only the library is needed, not the programs for pictures and sound beside it.
 export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
@@ -18,7 +21,7 @@ ROOT_FLAG := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: lab test check widgets test-widgets test-python test-notebooks bench notebooks screenshots clean
 
-lab: $(VENV)/.lab
+lab: $(LAB)
 	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_first_look.ipynb
 
 test: check test-widgets test-python test-notebooks
@@ -61,7 +64,7 @@ bench: $(VENV)/.dev
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.lab: pyproject.toml constraints.txt | $(BIN)/python
+$(LAB): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e ".[$(ENGINES),lab]"
 	touch $@
 
