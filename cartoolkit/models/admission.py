@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cartoolkit.errors import InvalidCheckpoint
 from cartoolkit.models import llama_cpp_admission, mlx_lm_admission, transformers_admission
+from cartoolkit.models.config import brings_code
 from cartoolkit.models.engines import EngineName, engine_status
 from cartoolkit.models.headers import shown
 from cartoolkit.models.quantization import Quantization, QuantScheme
@@ -70,7 +71,12 @@ def engine_serves(
     status = engine_status(engine, try_import=False)
     if status.why_not:
         return Verdict(serves=False, reason=status.why_not, hint=status.hint)
-    for refusal in (_wrong_format(engine, format), _wrong_layout(quantization, engine, format)):
+    refusals = (
+        _wrong_format(engine, format),
+        _wrong_layout(quantization, engine, format),
+        _needs_code(engine, remote_code=remote_code),
+    )
+    for refusal in refusals:
         if refusal is not None:  # a refusal is false itself
             return refusal
     status = engine_status(engine)
@@ -86,7 +92,7 @@ def checkpoint_served(checkpoint: Checkpoint, engine: EngineName) -> Verdict:
         checkpoint.quantization,
         engine,
         format=checkpoint.format,
-        remote_code=checkpoint.trust_remote_code and "auto_map" in checkpoint.config,
+        remote_code=checkpoint.trust_remote_code and brings_code(checkpoint.config, engine),
     )
 
 
@@ -133,8 +139,11 @@ def _wrong_layout(
     if quantization.is_ggml:
         return _refused(quantization, f"the {engine} engine", SERVED_BY["gguf"])
     if engine == "mlx" and quantization.scheme is QuantScheme.UNKNOWN:
-        return _refused(
-            quantization, "MLX", "Use the unquantized version of the model, or one packed by MLX."
+        return Verdict(
+            serves=False,
+            reason=f"its weights are packed as {shown(str(quantization))}, which cartoolkit does not load"
+            " with MLX.",
+            hint="Use the unquantized version of the model, or one packed by MLX.",
         )
     if engine == "torch" and quantization.method is None:
         hint = "Use it with engine='mlx' (pip install 'cartoolkit[mlx]'), or take the unpacked checkpoint."
@@ -144,6 +153,16 @@ def _wrong_layout(
             hint=hint,
         )
     return None
+
+
+def _needs_code(engine: EngineName, *, remote_code: bool) -> Verdict | None:
+    if not remote_code or engine == "torch":
+        return None
+    return Verdict(
+        serves=False,
+        reason=f"it comes with code of its own, and the {engine} engine runs none.",
+        hint="Use it with engine='torch', or take a version of the model that needs no code.",
+    )
 
 
 def _refused(quantization: Quantization, library: str, hint: str) -> Verdict:

@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["CONFIG_FILE", "context_length_of", "quantization_of", "read_config"]
+__all__ = ["CONFIG_FILE", "brings_code", "context_length_of", "quantization_of", "read_config"]
 
 CONFIG_FILE = "config.json"
 MODELOPT_FILE = "hf_quant_config.json"  # where NVIDIA's exports say how they are packed
 MAX_CONFIG = 10_000_000  # bytes
 # Architectures have called it by several names; transformers' own classes map them onto the first.
 CONTEXT_LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len")
+# Where transformers and mlx-lm look for code that comes with the checkpoint.
+CODE_KEYS = ("auto_map", "model_file")
 PACKINGS = ("quantization", "quantization_config", "compression_config")
 
 
@@ -113,16 +115,21 @@ def quantization_of(folder: Path, config: dict[str, Any]) -> Quantization | None
     return Quantization.from_config({"quantization_config": block})
 
 
+def brings_code(config: dict[str, Any], engine: str) -> bool:
+    """Whether the checkpoint's own code would build the model, as far as `engine` is concerned."""
+    keys = {"torch": ("auto_map",), "mlx": CODE_KEYS}.get(engine, ())
+    return any(map(config.get, keys))
+
+
 def _refuse_remote_code(folder: Path, config: dict[str, Any]) -> None:
     tokenizer = folder / "tokenizer_config.json"
     parts = {folder / CONFIG_FILE: config}
     if tokenizer.exists():
         parts[tokenizer] = read_json_object(tokenizer, limit=MAX_CONFIG)
     for path, content in parts.items():
-        if content.get("auto_map"):
+        for key in filter(content.get, CODE_KEYS):
             raise InvalidCheckpoint(
-                f"{path} asks to run code that comes with the checkpoint"
-                f" (auto_map = {shown(content['auto_map'])}).",
+                f"{path} asks to run code that comes with the checkpoint ({key} = {shown(content[key])}).",
                 hint="Use a model that transformers supports by itself. If you trust whoever made it, allow"
                 " the code by name: trust_remote_code=True.",
             )

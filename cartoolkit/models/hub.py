@@ -11,7 +11,7 @@ from cartoolkit.errors import InvalidCheckpoint
 from cartoolkit.models import cache
 from cartoolkit.models.admission import engine_serves
 from cartoolkit.models.checkpoint import Checkpoint, inspect_checkpoint
-from cartoolkit.models.config import CONFIG_FILE, MODELOPT_FILE, quantization_of, read_config
+from cartoolkit.models.config import CONFIG_FILE, MODELOPT_FILE, brings_code, quantization_of, read_config
 from cartoolkit.models.gguf_checkpoint import PART
 from cartoolkit.models.hub_errors import hub_errors_explained, require_hub_library
 from cartoolkit.models.weights import INDEX_FILE, PICKLE_FILE, PICKLE_INDEX, WEIGHTS_FILE, first_of
@@ -262,7 +262,7 @@ def _judge_config(wish: _Wish, format: Format, names: Sequence[str]) -> None:  #
         return
     if MODELOPT_FILE in names:
         hf_hub_download(repository, MODELOPT_FILE)
-    packing, own_code = quantization_of(folder, config), "auto_map" in config
+    packing, own_code = quantization_of(folder, config), brings_code(config, wish.engine)
     verdict = engine_serves(config["model_type"], packing, wish.engine, format=format, remote_code=own_code)
     if not verdict:
         raise InvalidCheckpoint(

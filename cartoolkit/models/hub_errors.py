@@ -25,7 +25,7 @@ def require_hub_library() -> None:
     except ImportError as exc:
         raise MissingDependency(
             "Models from the Hugging Face hub need the package huggingface_hub, which is not installed.",
-            hint="Install it with: pip install 'cartoolkit[torch]'",
+            hint="Install it with: pip install 'huggingface_hub>=1.0'",
         ) from exc
 
 

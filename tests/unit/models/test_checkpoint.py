@@ -233,12 +233,13 @@ def test_a_config_of_absurd_size_is_not_read(checkpoint_folder):
 
 
 @pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
-def test_code_that_comes_with_the_checkpoint_is_refused(checkpoint_folder, file):
-    content = tiny_model.CONFIG | {"auto_map": {"AutoModel": "modeling_x.X"}}
-    (checkpoint_folder / file).write_text(json.dumps(content))
+@pytest.mark.parametrize("code", [{"auto_map": {"AutoModel": "modeling_x.X"}}, {"model_file": "model.py"}])
+def test_code_that_comes_with_the_checkpoint_is_refused(checkpoint_folder, file, code):
+    (checkpoint_folder / file).write_text(json.dumps(tiny_model.CONFIG | code))
     said = refusal(checkpoint_folder)
     assert file in said
     assert "run code" in said
+    assert next(iter(code)) in said
 
 
 @pytest.mark.parametrize("method", ["awq", "gptq", "bitsandbytes", "fp8", "compressed-tensors"])

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -248,6 +249,7 @@ def asked():
 def hub(repository, asked, tiny_gguf, tmp_path_factory):
     config = json.loads(repository["config.json"])
     remote_code = json.dumps(config | {"auto_map": {"AutoModel": "x.X"}}).encode()
+    model_file = json.dumps(config | {"model_file": "modeling_x.py"}).encode()
     packed = json.dumps(config | {"quantization": {"bits": 4, "group_size": 64}}).encode()
     without_weights = {name: text for name, text in repository.items() if name != "model.safetensors"}
     parts = write_split(tmp_path_factory.mktemp("split"), name="m.F32")
@@ -255,6 +257,7 @@ def hub(repository, asked, tiny_gguf, tmp_path_factory):
     repositories = {
         "org/model": repository,
         "org/code": repository | {"config.json": remote_code},
+        "org/model-file": repository | {"config.json": model_file},
         "org/pickle": without_weights,
         "org/packed": repository | {"config.json": packed},
         "org/modelopt": repository | {"hf_quant_config.json": b'{"quantization": {"quant_algo": "FP8"}}'},
@@ -300,6 +303,7 @@ def test_a_download_that_was_cut_short_is_completed(hub, tmp_path):
         ("org/unknown", "ModelNotFound", "no model 'org/unknown'"),
         ("gated/model", "ModelNotFound", "terms"),
         ("org/code", "InvalidCheckpoint", "run code"),
+        ("org/model-file", "InvalidCheckpoint", "run code"),
         ("org/pickle", "InvalidCheckpoint", "pickle"),
         ("org/dataset", "InvalidCheckpoint", "no config.json"),
     ],
@@ -310,7 +314,7 @@ def test_what_the_hub_has_not_or_should_not_be_loaded_is_told(hub, tmp_path, nam
     assert words in answer["message"]
 
 
-@pytest.mark.parametrize("name", ["org/code", "org/pickle"])
+@pytest.mark.parametrize("name", ["org/code", "org/model-file", "org/pickle"])
 def test_a_refused_model_costs_no_download_of_weights(hub, tmp_path, asked, name):
     resolve_from_hub(name, tmp_path, hub)
     assert not any("model.safetensors" in path or ".bin" in path for path in asked)
@@ -415,6 +419,13 @@ def test_code_of_the_hub_comes_when_it_is_allowed(hub, tmp_path):
     assert "modeling_x.py" in answer["files"]
 
 
+@pytest.mark.parametrize("name", ["org/code", "org/model-file"])
+def test_an_engine_that_runs_no_code_costs_no_download_of_weights(hub, tmp_path, asked, name):
+    answer = resolve_from_hub(name, tmp_path, hub, {"trust_remote_code": True, "engine": "mlx"})
+    assert "the mlx engine runs none" in answer.get("message", ""), answer
+    assert not any("model.safetensors" in path for path in asked)
+
+
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9", "http://no-such-host.invalid"])
 def test_without_a_network_the_answer_comes_in_seconds(tmp_path, endpoint):
     importlib.import_module("huggingface_hub")
@@ -436,3 +447,19 @@ def test_offline_mode_is_honoured_and_named(hub, tmp_path, asked):
 def test_what_is_no_name_is_refused_with_the_value(value):
     with pytest.raises(InvalidRequest, match="named by a string or a folder"):
         resolve(value)
+
+
+def test_without_the_hubs_library_the_hint_is_what_brings_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(MissingDependency, match="need the package huggingface_hub") as caught:
+        resolve("owner/model", formats=("gguf",))
+    assert caught.value.hint == "Install it with: pip install 'huggingface_hub>=1.0'"
+
+
+def test_the_gguf_extra_brings_the_hubs_library():
+    """It asks for it itself; torch and mlx have it by transformers."""
+    required = importlib.import_module("importlib.metadata").requires("transformers")
+    assert any(line.startswith("huggingface-hub") for line in required)
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    assert any(line.startswith("huggingface_hub") for line in extras["gguf"])
