@@ -9,12 +9,13 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
-from cartoolkit.engine.opening import refuse_meaningless
+from cartoolkit.engine.opening import refuse_meaningless, refuse_missing_device
 from cartoolkit.errors import CartoolkitError, InvalidCheckpoint, InvalidRequest, MissingDependency
-from cartoolkit.models import available_formats, checkpoint_served, engine_status, resolve
+from cartoolkit.models import available_formats, engine_status, resolve
 from cartoolkit.models.engines import ENGINES, EngineName
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from cartoolkit.models import Checkpoint
@@ -107,6 +108,11 @@ def _require(engine: EngineName, wishes: Wishes) -> None:
     if not status.usable:
         raise MissingDependency(status.why_not, hint=status.hint)
     refuse_meaningless(engine, wishes)
+    if wishes.device is not None:
+        status = engine_status(engine)
+        if not status.usable:
+            raise MissingDependency(status.why_not, hint=status.hint)
+        refuse_missing_device(engine, wishes.device)
 
 
 def _resolved(model: str | Path | None, engine: EngineName, wishes: Wishes, *, progress: bool) -> Checkpoint:
@@ -159,10 +165,9 @@ def _tried(
     try:
         checkpoint = _resolved(model, engine, wishes, progress=progress)
     except InvalidCheckpoint as error:
-        # The hub's config was enough to tell, so no weights were downloaded.
+        # On the hub the config is enough to tell, and no weights were downloaded.
         return None, str(error), error.hint
-    verdict = checkpoint_served(checkpoint, engine)
-    return (checkpoint, "", None) if verdict else (None, verdict.reason, verdict.hint)
+    return checkpoint, "", None
 
 
 def _why(kind: str, wishes: Wishes) -> str:
@@ -189,9 +194,20 @@ def _outside_reason(
     status = engine_status(engine, try_import=False)
     if not status.usable:
         return _NOT_INSTALLED, status.hint
-    if try_import:
-        status = engine_status(engine)
-    return status.why_not, status.hint
+    if not try_import:
+        return "", None
+    status = engine_status(engine)
+    if not status.usable:
+        return status.why_not, status.hint
+    return _without_device(engine, wishes, ask_library=True)
+
+
+def _without_device(engine: EngineName, wishes: Wishes, *, ask_library: bool) -> tuple[str, str | None]:
+    try:
+        refuse_missing_device(engine, wishes.device, ask_library=ask_library)
+    except InvalidRequest as error:
+        return f"has no device {wishes.device}", error.hint
+    return "", None
 
 
 def _against_wishes(engine: EngineName, wishes: Wishes) -> str:
@@ -204,19 +220,11 @@ def _against_wishes(engine: EngineName, wishes: Wishes) -> str:
         return "needs no context_length"
     if wishes.quantize not in (None, *_PACKS[engine]):
         return f"does not quantize to {wishes.quantize}"
-    family = (wishes.device or "").split(":")[0]
-    if family in _FOREIGN_DEVICES[engine]:
-        return f"has no device {wishes.device}"
-    return ""
+    return _without_device(engine, wishes, ask_library=False)[0]
 
 
 _NOT_INSTALLED = "not installed"
 _PACKS: dict[EngineName, tuple[str, ...]] = {"torch": ("int8",), "mlx": ("int8", "int4"), "gguf": ()}
-_FOREIGN_DEVICES: dict[EngineName, tuple[str, ...]] = {
-    "torch": ("gpu",),
-    "mlx": ("cuda", "mps"),
-    "gguf": ("cuda", "mps"),
-}
 
 
 def _nothing_serves(
@@ -233,16 +241,26 @@ def _nothing_serves(
     return InvalidRequest(message, hint=hint)
 
 
-def machine_kind() -> str:
-    """What computes here: ``CUDA``, ``Apple GPU`` or ``CPU``; torch is asked only where there is a card."""
+def machine_kind(torch_sees_gpu: Callable[[], bool] | None = None) -> str:
+    """What computes here: ``CUDA``, ``Apple GPU`` or ``CPU``; torch is asked only where there is a card.
+
+    A card of AMD's counts as ``CUDA``, the name under which torch built for ROCm has it.
+
+    Args:
+        torch_sees_gpu: whether torch can use the card; None imports torch and asks.
+    """
     if sys.platform == "darwin" and platform.machine() == "arm64":
         return "Apple GPU"
-    is_nvidia = os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")  # noqa: PTH110
-    return "CUDA" if (is_nvidia or shutil.which("nvidia-smi")) and _torch_sees_cuda() else "CPU"
+    has_card = any(map(os.path.exists, _CARDS)) or any(map(shutil.which, ("nvidia-smi", "rocm-smi")))
+    return "CUDA" if has_card and (torch_sees_gpu or _torch_sees_cuda)() else "CPU"
+
+
+# What the drivers of NVIDIA, of AMD (ROCm) and of Windows' Linux lay out.
+_CARDS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 
 def _torch_sees_cuda() -> bool:
-    if not engine_status("torch", try_import=False).usable:
+    if not engine_status("torch").usable:
         return False
     import torch
 

@@ -48,7 +48,13 @@ class Examination:
 
 def examine() -> Examination:
     """Ask the machine and the libraries; nothing is downloaded and no model is loaded."""
-    return Examination(tuple(probe_engines()), machine_kind())
+    probes = tuple(probe_engines())
+    # Asked of the child that imported torch: here, a library that crashes would take the report with it.
+    return Examination(probes, machine_kind(lambda: _torch_has_cuda(probes)))
+
+
+def _torch_has_cuda(probes: tuple[Probe, ...]) -> bool:
+    return any(p.status.engine == "torch" and any(d.startswith("cuda") for d in p.devices) for p in probes)
 
 
 def _row(name: str, text: str) -> Iterator[str]:

@@ -45,8 +45,8 @@ def load(
             package index.
         engine: ``torch``, ``mlx``, ``gguf`` (llama.cpp), or ``auto`` for the fastest one that is installed
             and serves the model.
-        device: torch: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; mlx and gguf: ``cpu`` or ``gpu``. None takes
-            the best there is.
+        device: torch: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; gguf: ``cpu``, or ``gpu`` where llama.cpp was
+            built for one; mlx: MLX's default device alone, ``gpu`` on a Mac. None takes the best there is.
         dtype: ``float32``, ``bfloat16`` or ``float16`` (torch, mlx); None takes what the device does best
             (torch) or what is stored (mlx).
         quantize: pack the weights while loading: ``int8`` (torch, mlx) or ``int4`` (mlx). Smaller and, on a
@@ -54,7 +54,8 @@ def load(
         context_length: tokens to make room for (gguf, whose cache is allocated at once); None for what the
             model was trained for, as far as memory allows.
         allow_pickle: also load weights that exist only as pickle files (torch), which can run code.
-        trust_remote_code: run code that comes with the checkpoint (torch).
+        trust_remote_code: run code that comes with the checkpoint (torch). Naming another engine with
+            either of these two is refused; ``auto`` takes the one that can use it, if it is needed.
         fresh: load another copy even so, for instance to let two sessions run side by side.
         quiet: say nothing and show no progress bar.
 

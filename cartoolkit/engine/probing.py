@@ -7,12 +7,17 @@ is put to a child: `python -m cartoolkit.engine.probing torch` prints what it co
 from __future__ import annotations
 
 import json
+import math
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
+from cartoolkit.engine.tiny_gguf import TOKENS, tiny_gguf
 from cartoolkit.models.engines import ENGINES, EngineStatus, engine_status
 
 if TYPE_CHECKING:
@@ -32,7 +37,7 @@ class Probe:
 
     Attributes:
         status: its libraries and their versions.
-        devices: what it can compute on, best first; empty if it cannot.
+        devices: what `load` accepts as its device, best first; empty if it cannot compute.
         why_not: one sentence; empty if it works.
         hint: what to do, or None.
     """
@@ -44,7 +49,7 @@ class Probe:
 
     @property
     def works(self) -> bool:
-        """Whether it computed the right sum."""
+        """Whether it computed something small, and rightly: a sum, llama.cpp a model of one layer."""
         return not self.why_not
 
 
@@ -99,15 +104,42 @@ def _mlx() -> list[str]:
     import mlx_lm  # noqa: F401 - it has to be importable too
 
     _expect(mx.ones(3).sum().item(), 3.0)
-    default = mx.default_device().type.name
-    return list(dict.fromkeys([default, "cpu"]))
+    return [mx.default_device().type.name]
 
 
 def _gguf() -> list[str]:
-    import llama_cpp
+    from cartoolkit.engine.decoders.llama_cpp_library import require_llama_cpp
 
-    llama_cpp.llama_backend_init()
-    return ["gpu", "cpu"] if llama_cpp.llama_supports_gpu_offload() else ["cpu"]
+    library = require_llama_cpp()
+    devices = ["gpu", "cpu"] if library.llama_supports_gpu_offload() else ["cpu"]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "tiny.gguf")
+        path.write_bytes(tiny_gguf())
+        for device in devices:
+            _expect_itself_next(_llama_cpp_logits(library, path, 5, on_gpu=device == "gpu"), 5)
+    return devices
+
+
+def _llama_cpp_logits(library: Any, path: Path, token_id: int, *, on_gpu: bool) -> list[float]:  # noqa: ANN401
+    """The logits after one token; without the decoder, which asks for a vocabulary."""
+    from cartoolkit.engine.decoders.llama_cpp_model import LlamaCppModel
+
+    opened = LlamaCppModel(library)
+    try:
+        opened.open(path, on_gpu=on_gpu)
+        opened.make_context(TOKENS, threads=1, on_gpu=on_gpu)
+        ids = (library.llama_token * 1)(token_id)
+        if code := library.llama_decode(opened.context, library.llama_batch_get_one(ids, 1)):
+            raise ArithmeticError(f"llama.cpp could not compute a model of one layer (code {code})")
+        return library.llama_get_logits_ith(opened.context, -1)[:TOKENS]
+    finally:
+        opened.free()
+
+
+def _expect_itself_next(row: list[float], token_id: int) -> None:
+    right = [math.sqrt(TOKENS) if other == token_id else 0.0 for other in range(TOKENS)]
+    if not all(map(partial(math.isclose, abs_tol=0.02), row, right)):
+        raise ArithmeticError(f"the logits of a model of one layer came out as {row}")
 
 
 def _expect(got: object, right: float) -> None:

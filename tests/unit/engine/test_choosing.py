@@ -1,11 +1,16 @@
 """Which engine `load` takes: the order of each machine, every wish, and the reasons that it gives."""
 
 import dataclasses
+import importlib
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from cartoolkit.engine import choosing
+from cartoolkit.engine import choosing, opening
 from cartoolkit.engine.choosing import Wishes, choose_engine, machine_kind, named_engine
 from cartoolkit.engine.decoders.cores import usable_cores
 from cartoolkit.engine.opening import prepare_opening
@@ -25,6 +30,14 @@ def checkpoint(format_):
     )  # fmt: skip
 
 
+def no_other_device(engine, world, wanted):
+    """In place of the library's answer: it has what `world.gpus` says, and the processor (not so MLX)."""
+    there = [world.gpus[engine] or "cpu", *(["cpu"] if engine != "mlx" else [])]
+    if wanted not in there:
+        raise InvalidRequest(f"device {wanted!r} is not available.", hint=f"Build {engine} anew.")
+    return wanted, "asked for"
+
+
 @pytest.fixture
 def world(monkeypatch):
     """A machine with engines and a model; what it was asked to fetch is in `fetched`."""
@@ -33,6 +46,7 @@ def world(monkeypatch):
         kind, installed, broken, formats, fetched = "CPU", ALL, (), BOTH, []
         unserved: dict[str, Verdict] = {}  # noqa: RUF012
         damaged: dict[str, str] = {}  # noqa: RUF012
+        gpus = {"torch": "cuda:1", "mlx": "", "gguf": ""}  # noqa: RUF012
 
         def choose(self, engine=None, **wishes):
             return choose_engine("some", named_engine(engine), Wishes(**wishes), progress=False)
@@ -52,6 +66,8 @@ def world(monkeypatch):
         world.fetched.append(engine)
         if engine in world.damaged:
             raise InvalidCheckpoint(world.damaged[engine], hint="Fetch it again.")
+        if engine in world.unserved:
+            raise InvalidCheckpoint(world.unserved[engine].reason, hint=world.unserved[engine].hint)
         readable = (*formats, "pickle") if allow_pickle else formats
         return checkpoint(next(f for f in readable if f in world.formats))
 
@@ -60,9 +76,8 @@ def world(monkeypatch):
     monkeypatch.setattr(choosing, "resolve", resolve)
     monkeypatch.setattr(choosing, "available_formats", lambda _model: world.formats)
     monkeypatch.setattr(choosing, "machine_kind", lambda: world.kind)
-    monkeypatch.setattr(
-        choosing, "checkpoint_served", lambda _c, engine: world.unserved.get(engine, Verdict(serves=True))
-    )
+    for engine in ALL:
+        monkeypatch.setitem(opening._DEVICE, engine, partial(no_other_device, engine, world))
     return world
 
 
@@ -141,9 +156,7 @@ def test_damaged_files_of_one_format_leave_the_other(world):
         ({"quantize": "int8"}, "torch", {"gguf": "takes weights as the file has them"}),
         ({"quantize": "int4"}, "mlx", {"torch": "does not quantize to int4"}),
         ({"device": "cuda:1"}, "torch", {"gguf": "has no device cuda:1", "mlx": "has no device cuda:1"}),
-        ({"device": "mps"}, "torch", {"gguf": "has no device mps", "mlx": "has no device mps"}),
         ({"device": "cpu"}, "gguf", {"torch": "slower here", "mlx": "slower here"}),
-        ({"device": "gpu"}, "gguf", {"torch": "has no device gpu"}),
         ({"context_length": 4096}, "gguf", dict.fromkeys(("torch", "mlx"), "needs no context_length")),
     ],
     ids=str,
@@ -153,6 +166,75 @@ def test_a_wish_takes_the_engine_that_can_fulfil_it(world, wishes, engine, passe
     assert choice.engine == engine
     assert choice.why == f"fits {next(iter(wishes))}"
     assert passed_over.items() <= choice.passed_over.items()
+
+
+@pytest.mark.parametrize(
+    ("kind", "gpus", "device", "engine", "passed_over"),
+    [
+        ("Apple GPU", {"mlx": "gpu", "gguf": "gpu"}, "cpu", "gguf", {"mlx": "has no device cpu"}),
+        ("Apple GPU", {"mlx": "gpu", "gguf": "gpu"}, "gpu", "mlx", {"torch": "has no device gpu"}),
+        ("Apple GPU", {"torch": "mps"}, "mps", "torch", dict.fromkeys(("mlx", "gguf"), "has no device mps")),
+        ("CUDA", {"gguf": "gpu"}, "gpu", "gguf", {"torch": "has no device gpu"}),
+        ("CUDA", {"mlx": "gpu"}, "gpu", "mlx", dict.fromkeys(("torch", "gguf"), "has no device gpu")),
+    ],
+)
+def test_an_engine_without_the_device_is_passed_over_for_the_next(
+    world, kind, gpus, device, engine, passed_over
+):
+    world.kind, world.gpus = kind, world.gpus | gpus
+    choice = world.choose(device=device)
+    assert choice.engine == engine
+    assert passed_over.items() <= choice.passed_over.items()
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:3", "metal", "vulkan", "tpu", ""])
+def test_a_device_that_no_engine_has_is_refused_before_anything_is_fetched(world, device):
+    with pytest.raises(InvalidRequest, match=rf"gguf: has no device {device}; torch: has no device {device}"):
+        world.choose(device=device)
+    for engine in ALL:
+        with pytest.raises(InvalidRequest, match="device "):
+            world.choose(engine, device=device)
+    assert world.fetched == []
+
+
+@pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize("has_gpu", [True, False])
+@pytest.mark.parametrize("device", ["cpu", "gpu", "cuda", "cuda:9", "mps", "metal", "vulkan", "rocm", "tpu"])
+def test_what_is_refused_while_choosing_is_refused_while_opening(monkeypatch, engine, has_gpu, device):
+    """Real libraries but for what they say of a graphics card: choosing and opening never differ."""
+    # Imported first: what is imported from a patched module would keep the patch.
+    for module in ("llama_cpp_decoder", "mlx_decoder", "torch_decoder"):
+        importlib.import_module(f"cartoolkit.engine.decoders.{module}")
+    assert choosing.engine_status(engine).usable
+    library = SimpleNamespace(llama_supports_gpu_offload=lambda: has_gpu)
+    monkeypatch.setattr("cartoolkit.engine.decoders.llama_cpp_library.require_llama_cpp", lambda: library)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: has_gpu)
+    gpu = SimpleNamespace(type=SimpleNamespace(name="gpu" if has_gpu else "cpu"))
+    monkeypatch.setattr("mlx.core.default_device", lambda: gpu)
+    monkeypatch.setattr("cartoolkit.models.admit", lambda *_: None)
+
+    def refused(ask):
+        try:
+            ask()
+        except InvalidRequest:
+            return True
+        return False
+
+    wishes = Wishes(device=device)
+    while_choosing = bool(choosing._outside_reason(engine, wishes, BOTH, try_import=True)[0])
+    while_opening = refused(lambda: prepare_opening(engine, checkpoint("gguf"), wishes))
+    has = {"torch": {"cpu", "mps"}, "mlx": {"gpu"}, "gguf": {"cpu", "gpu"}} if has_gpu else {}
+    assert while_choosing == while_opening == (device not in has.get(engine, {"cpu"}))
+
+
+@pytest.mark.parametrize("engine", ["mlx", "gguf"])
+@pytest.mark.parametrize("permission", ["allow_pickle", "trust_remote_code"])
+def test_a_permission_that_means_nothing_to_a_named_engine_is_refused(world, engine, permission):
+    with pytest.raises(InvalidRequest, match=f"{permission}=True means nothing to the {engine} engine"):
+        world.choose(engine, **{permission: True})
+    assert world.fetched == []
+    assert world.choose("torch", **{permission: True}).engine == "torch"
+    assert world.choose(**{permission: True}).engine == "gguf", "a permission is no demand"
 
 
 def test_several_wishes_are_named_together(world):
@@ -276,6 +358,28 @@ def test_what_computes_here(monkeypatch, platform, processor, card, cuda, kind):
     monkeypatch.undo()
     assert found == kind
     assert bool(asked) == card, "torch is imported only where there is a card"
+
+
+def test_a_card_of_amd_counts_where_torch_uses_it(monkeypatch):
+    monkeypatch.setattr(choosing.sys, "platform", "linux")
+    monkeypatch.setattr(choosing.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(choosing.os.path, "exists", lambda path: path == "/dev/kfd")
+    kinds = [machine_kind(lambda: True), machine_kind(lambda: False)]
+    monkeypatch.undo()
+    assert kinds == ["CUDA", "CPU"]
+
+
+def test_a_torch_that_cannot_be_imported_sees_no_card(tmp_path):
+    """A broken one, in a process of its own, where a card is found: no error, and the processor computes."""
+    for module, code in {"torch": "raise OSError('libtorch.so is missing')", "transformers": ""}.items():
+        (tmp_path / f"{module}.py").write_text(code)
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from cartoolkit.engine import choosing; "
+        "choosing.os.path.exists = lambda path: True; sys.platform = 'linux'; print(choosing.machine_kind())"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "CPU"
 
 
 def test_wishes_are_the_settings_of_load():

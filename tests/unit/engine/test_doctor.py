@@ -1,15 +1,18 @@
 """The doctor: what works is said, what does not is said with the reason, and a crash stays in the child."""
 
+import importlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from cartoolkit.cli import app
-from cartoolkit.engine import doctor, probing
+from cartoolkit.engine import choosing, doctor, probing
 from cartoolkit.engine.doctor import Examination
 from cartoolkit.engine.probing import Probe, probe_engines
+from cartoolkit.engine.tiny_gguf import tiny_gguf
 from cartoolkit.models.engines import EngineStatus
 
 
@@ -40,6 +43,40 @@ def test_the_engines_of_this_environment_work():
     found = {probe.status.engine: probe for probe in probe_engines()}
     assert [found[engine].why_not for engine in ("torch", "mlx", "gguf")] == ["", "", ""]
     assert all("cpu" in probe.devices for probe in found.values())
+
+
+def test_llama_cpp_computes_a_model_whose_logits_are_known(tmp_path):
+    """Each token is the unit vector of its id, so the last norm leaves sqrt(32) of it."""
+    path = tmp_path / "tiny.gguf"
+    path.write_bytes(tiny_gguf())
+    read = importlib.import_module("gguf").GGUFReader(path)
+    assert read.get_field("llama.block_count").contents() == 1
+    by_name = {tensor.name: tensor.data for tensor in read.tensors}
+    np.testing.assert_array_equal(by_name["token_embd.weight"], np.eye(32))
+    np.testing.assert_array_equal(by_name["output_norm.weight"], np.ones(32))
+    assert not by_name["blk.0.ffn_down.weight"].any()
+    llama_cpp = importlib.import_module("llama_cpp")
+    logits = probing._llama_cpp_logits(llama_cpp, path, 7, on_gpu=False)
+    np.testing.assert_allclose(logits, np.eye(32)[7] * 32**0.5, atol=0.01)
+
+
+def test_llama_cpp_that_computes_wrongly_is_found_out(monkeypatch):
+    monkeypatch.setattr(probing, "_llama_cpp_logits", lambda *_, **__: [0.0] * 32)
+    with pytest.raises(ArithmeticError, match="the logits of a model of one layer came out as"):
+        probing._gguf()
+
+
+def test_the_kind_of_machine_is_asked_of_the_child_that_imported_torch(monkeypatch):
+    """A torch that is broken in this process, or crashes it, must not take the report with it."""
+    monkeypatch.setattr(choosing.sys, "platform", "linux")
+    monkeypatch.setattr(choosing.os.path, "exists", lambda path: path == "/dev/nvidiactl")
+    monkeypatch.setattr(choosing, "_torch_sees_cuda", lambda: pytest.fail("torch was imported here"))
+    kinds = []
+    for torch in (broken("torch", "libtorch.so is missing"), Probe(status("torch"), ("cuda:0 H200", "cpu"))):
+        monkeypatch.setattr(doctor, "probe_engines", lambda torch=torch: [torch, working("gguf")])
+        kinds.append(doctor.examine().kind)
+    monkeypatch.undo()
+    assert kinds == ["CPU", "CUDA"]
 
 
 def test_a_library_that_crashes_the_process_is_reported(monkeypatch):
