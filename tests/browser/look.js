@@ -36,6 +36,21 @@ window.look = {
     });
   },
 
+  // From now on note how many tokens a view shows and which buttons stand in the page, at every change of either.
+  watch(view) {
+    const seen = { tokens: [], buttons: [] };
+    const note = () => {
+      seen.tokens.push(view.querySelectorAll('[data-testid="token"]').length);
+      const buttons = [...document.querySelectorAll(".jupyter-button")].filter((node) => node.checkVisibility());
+      seen.buttons.push(buttons.map((node) => node.textContent.trim()));
+    };
+    new MutationObserver(note).observe(view, { childList: true, subtree: true });
+    new MutationObserver(note).observe(view.getRootNode().host.closest(".jp-OutputArea"), {
+      attributes: true, childList: true, subtree: true,
+    });
+    look.watched = seen;
+  },
+
   // Elements of cell outputs that stick out of the notebook or can be scrolled sideways.
   overflowing() {
     const edge = document.querySelector(".jp-Notebook").getBoundingClientRect().right;
