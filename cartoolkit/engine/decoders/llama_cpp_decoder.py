@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from cartoolkit.engine.decoders.llama_cpp_library import require_llama_cpp
+from cartoolkit.engine.decoders.llama_cpp_memory import free_on_gpu
 from cartoolkit.engine.decoders.llama_cpp_model import LlamaCppCache, LlamaCppModel
 from cartoolkit.engine.decoders.llama_cpp_vocabulary import LlamaCppVocabulary
 from cartoolkit.errors import EngineClosed, PromptTooLong
@@ -65,7 +66,7 @@ class LlamaCppDecoder:
         Raises:
             InvalidCheckpoint: llama.cpp cannot open the file; the message holds its own reason.
             InvalidRequest: `context_length` is not from 1 to the model's training length.
-            NotEnoughMemory: the cache for `context_length` does not fit.
+            NotEnoughMemory: the weights or the cache for `context_length` do not fit.
         """
         self.prefill_chunk = _PREFILL_CHUNK["gpu" if on_gpu else "cpu"]
         self._library = require_llama_cpp()
@@ -104,7 +105,10 @@ class LlamaCppDecoder:
         """
         require_llama_cpp()
         admit(checkpoint, "gguf")
-        require_memory(checkpoint.weight_bytes, free_memory(), what=checkpoint.name)
+        if not on_gpu:
+            require_memory(checkpoint.weight_bytes, free_memory(), what=checkpoint.name)
+        elif free := free_on_gpu():
+            require_memory(checkpoint.weight_bytes, free, what=checkpoint.name, place="the graphics card")
         return cls(
             checkpoint.path,
             name=checkpoint.name,

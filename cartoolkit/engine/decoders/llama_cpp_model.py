@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 from cartoolkit.engine.decoders.cached_ids import CachedIds
 from cartoolkit.engine.decoders.cores import usable_cores
 from cartoolkit.engine.decoders.llama_cpp_library import reason_logged
+from cartoolkit.engine.decoders.llama_cpp_memory import free_on_gpu, says_out_of_memory
 from cartoolkit.errors import EngineClosed, InvalidCheckpoint, InvalidRequest, NotEnoughMemory
 from cartoolkit.models.llama_cpp_log import log_captured
 from cartoolkit.models.memory import free_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from cartoolkit.models.llama_cpp_log import LogLine
 
 __all__ = ["LlamaCppCache", "LlamaCppModel"]
 
@@ -52,12 +55,15 @@ class LlamaCppModel:
 
         Raises:
             InvalidCheckpoint: llama.cpp refuses the file.
+            NotEnoughMemory: the weights do not fit.
         """
         settings = self._library.llama_model_default_params()
         settings.n_gpu_layers = -1 if on_gpu else 0
         with log_captured() as said:
             self.model = self._library.llama_model_load_from_file(os.fsencode(path), settings)
         if not self.model:
+            if says_out_of_memory(said):
+                raise _no_room(f"{path}, {path.stat().st_size / 1e6:,.0f} MB of weights", said, on_gpu=on_gpu)
             raise InvalidCheckpoint(
                 f"{path} could not be opened by llama.cpp: {reason_logged(said)}",
                 hint="Check that the file is complete, and that this version of llama-cpp-python knows its "
@@ -74,11 +80,18 @@ class LlamaCppModel:
             NotEnoughMemory: they do not fit.
             InvalidCheckpoint: llama.cpp refuses, or the model does not continue text.
         """
-        window = self._usual_window() if wanted is None else self._checked_window(wanted)
+        free = _free(on_gpu=on_gpu)
+        window = (
+            self._usual_window(free) if wanted is None else self._checked_window(wanted, free, on_gpu=on_gpu)
+        )
         with log_captured() as said:
             settings = self._context_settings(window, threads or usable_cores(), on_gpu=on_gpu)
             self.context = self._library.llama_init_from_model(self.model, settings)
         if not self.context:
+            if says_out_of_memory(said):
+                needed = window * self.cache_bytes_per_token / 1e6
+                what = f"a context of {window:,} tokens, with {needed:,.0f} MB of cache"
+                raise _no_room(what, said, on_gpu=on_gpu)
             raise InvalidCheckpoint(
                 f"llama.cpp could not make a context of {window:,} tokens: {reason_logged(said)}",
                 hint="Pass a smaller context_length to load().",
@@ -103,22 +116,25 @@ class LlamaCppModel:
         settings.swa_full = True
         return settings
 
-    def _usual_window(self) -> int:
+    def _usual_window(self, free: int | None) -> int:
         """What the model was trained for, as far as a quarter of the free memory holds it; at least 512."""
-        fitting = int(free_memory() * _CACHE_SHARE) // max(self.cache_bytes_per_token, 1)
-        return min(self._trained_window, max(min(_USUAL_CONTEXT, fitting), 512))
+        usual = min(self._trained_window, _USUAL_CONTEXT)
+        if free is None:
+            return usual
+        fitting = int(free * _CACHE_SHARE) // max(self.cache_bytes_per_token, 1)
+        return min(self._trained_window, max(min(usual, fitting), 512))
 
-    def _checked_window(self, wanted: int) -> int:
+    def _checked_window(self, wanted: int, free: int | None, *, on_gpu: bool) -> int:
         trained = self._trained_window
         if not isinstance(wanted, int) or isinstance(wanted, bool) or not 1 <= wanted <= trained:
             raise InvalidRequest(
                 f"context_length must be from 1 to {trained:,}, its training length; got {wanted!r}."
             )
-        needed, free = wanted * self.cache_bytes_per_token, free_memory()
-        if needed > free:
+        needed = wanted * self.cache_bytes_per_token
+        if free is not None and needed > free:
             raise NotEnoughMemory(
-                f"the cache for {wanted:,} tokens needs {needed / 1e6:,.0f} MB of memory, and this machine "
-                f"has {free / 1e6:,.0f} MB free.",
+                f"the cache for {wanted:,} tokens needs {needed / 1e6:,.0f} MB of memory, and "
+                f"{_place(on_gpu)} has {free / 1e6:,.0f} MB free.",
                 hint="Pass a smaller context_length, or close other engines (engine.close()).",
             )
         return wanted
@@ -182,6 +198,26 @@ class LlamaCppModel:
             self._library.llama_free(context)
         if model:
             self._library.llama_model_free(model)
+
+
+def _free(*, on_gpu: bool) -> int | None:
+    """Bytes that are free where the cache will lie; None where nobody knows."""
+    # What main memory has free says nothing of a card: there llama.cpp tries, and says if it does not fit.
+    return free_on_gpu() if on_gpu else free_memory()
+
+
+def _place(on_gpu: bool) -> str:  # noqa: FBT001
+    return "the graphics card" if on_gpu else "this machine"
+
+
+def _no_room(what: str, said: Sequence[LogLine], *, on_gpu: bool) -> NotEnoughMemory:
+    free = _free(on_gpu=on_gpu)
+    has = "" if free is None else f"; {_place(on_gpu)} has {free / 1e6:,.0f} MB free"
+    return NotEnoughMemory(
+        f"llama.cpp found no memory for {what}: {reason_logged(said)}{has}.",
+        hint="Pass a smaller context_length, close other engines (engine.close()), or choose a smaller file"
+        + (" or device='cpu'." if on_gpu else "."),
+    )
 
 
 class LlamaCppCache(CachedIds):

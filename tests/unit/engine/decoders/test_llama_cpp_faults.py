@@ -5,6 +5,7 @@ import ctypes
 import gc
 import logging
 import re
+import sys
 import threading
 import weakref
 
@@ -15,7 +16,7 @@ import pytest
 import tiny_gguf
 
 from cartoolkit.engine import Engine, load
-from cartoolkit.engine.decoders import llama_cpp_model
+from cartoolkit.engine.decoders import llama_cpp_memory, llama_cpp_model
 from cartoolkit.engine.decoders.llama_cpp_decoder import LlamaCppDecoder
 from cartoolkit.errors import (
     CartoolkitError,
@@ -25,6 +26,7 @@ from cartoolkit.errors import (
     NotEnoughMemory,
 )
 from cartoolkit.models import inspect_checkpoint, resolve
+from cartoolkit.models.llama_cpp_log import ERROR, LogLine
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +167,63 @@ def test_a_cache_that_does_not_fit_is_told_with_its_size(tiny_file, monkeypatch)
         LlamaCppDecoder(tiny_file, context_length=128)
     assert len(opened) == 1  # at once: the error's traceback holds the decoder
     assert LlamaCppDecoder(tiny_file, context_length=90).info.context_length == 90
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to a limit of address space")
+def test_a_context_that_llama_cpp_cannot_allocate_is_told_with_its_size(tmp_path, monkeypatch, capfd):
+    import resource
+
+    tiny_gguf.write("llama", tmp_path / "tiny.gguf", context_length=10**8)
+    monkeypatch.setattr(llama_cpp_model, "free_memory", lambda: 10**15)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    taken = psutil.Process().memory_info().vms
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (taken + 3 * 10**9, before[1]))
+        with pytest.raises(
+            NotEnoughMemory, match=r"20,000,000 tokens, with 10,240 MB of cache: insuff"
+        ) as caught:
+            LlamaCppDecoder(tmp_path / "tiny.gguf", context_length=20_000_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+    assert "context_length" in caught.value.hint
+    assert capfd.readouterr() == ("", "")
+
+
+# As llama.cpp says it with CUDA, and with a backend that gives no reason of its own.
+NO_ROOM = [
+    "ggml_cuda_alloc: allocating 512.00 MiB on device 0: cudaMalloc failed: out of memory",
+    "llama_model_load: error loading model: unable to allocate Vulkan0 buffer",
+]
+
+
+@pytest.mark.parametrize("said", NO_ROOM)
+def test_weights_that_do_not_fit_on_a_card_are_no_damaged_file(tiny_file, monkeypatch, said):
+    @contextlib.contextmanager
+    def log_captured():
+        yield [LogLine(2, "some backend is out of memory often"), LogLine(ERROR, said)]
+
+    monkeypatch.setattr(llama_cpp_model, "log_captured", log_captured)
+    monkeypatch.setattr(llama_cpp_model, "free_on_gpu", lambda: 300_000_000)
+    monkeypatch.setattr(llama_cpp, "llama_model_load_from_file", lambda *_: None)
+    reason = said.split(": ", 1)[1].removeprefix("error loading model: ")
+    with pytest.raises(NotEnoughMemory, match=f"{reason}; the graphics card has 300 MB free"):
+        LlamaCppDecoder(tiny_file, on_gpu=True)
+
+
+def test_ggml_says_what_a_device_has_free():
+    llama_cpp.llama_backend_init()
+    free = llama_cpp_memory._free_on({0})  # the processor, a device in every build
+    assert free is not None
+    assert 10**8 < free <= psutil.virtual_memory().total
+
+
+def test_on_a_card_the_card_s_memory_counts(tiny_file, monkeypatch):
+    monkeypatch.setattr(llama_cpp_model, "free_memory", lambda: 0)
+    monkeypatch.setattr(llama_cpp_model, "free_on_gpu", lambda: 50_000)
+    with pytest.raises(NotEnoughMemory, match="the graphics card has 0 MB free"):
+        LlamaCppDecoder(tiny_file, context_length=128, on_gpu=True)
+    monkeypatch.setattr(llama_cpp_model, "free_on_gpu", lambda: None)
+    assert LlamaCppDecoder(tiny_file, on_gpu=True).info.context_length == tiny_gguf.CONTEXT
 
 
 @pytest.mark.model
