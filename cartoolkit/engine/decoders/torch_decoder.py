@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["TorchDecoder", "require_torch"]
 
 # About a quarter of a second of prompt on two CPU cores; a GPU reads more in that time.
-_PREFILL_CHUNK = {"cpu": 128, "mps": 512, "cuda": 2048}
+_PREFILL_CHUNK = {"cpu": 256, "mps": 512, "cuda": 2048}
 # Where a text can only be begun in one go, it is begun with as much as this.
 _LARGE_CHUNK = 4096
 _SINGLES = 16
