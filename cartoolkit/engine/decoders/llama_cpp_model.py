@@ -71,6 +71,12 @@ class LlamaCppModel:
             )
         if self._library.llama_model_has_encoder(self.model):
             raise InvalidCheckpoint(f"{path} holds an encoder, and a model that continues text is needed.")
+        vocabulary = self._library.llama_model_get_vocab(self.model)
+        if self._library.llama_vocab_type(vocabulary) == self._library.LLAMA_VOCAB_TYPE_NONE:
+            # llama.cpp ends the process when such a model is asked for a token.
+            raise InvalidCheckpoint(
+                f"{path} holds no tokenizer.", hint="Convert the model anew, with its tokenizer."
+            )
 
     def make_context(self, wanted: int | None, *, threads: int | None, on_gpu: bool) -> None:
         """Allocate the cache for a window of `wanted` tokens, None for what is usual.

@@ -18,6 +18,7 @@ import tiny_gguf
 from cartoolkit.engine import Engine, load
 from cartoolkit.engine.decoders import llama_cpp_memory, llama_cpp_model
 from cartoolkit.engine.decoders.llama_cpp_decoder import LlamaCppDecoder
+from cartoolkit.engine.tiny_gguf import tiny_gguf as model_without_tokenizer
 from cartoolkit.errors import (
     CartoolkitError,
     InvalidCheckpoint,
@@ -122,6 +123,14 @@ def test_a_model_that_does_not_continue_text_is_refused(tmp_path, capfd):
     path = tmp_path / "encoder.gguf"
     tiny_gguf.write_encoder(path)
     with pytest.raises(InvalidCheckpoint, match="a model that continues text is needed"):
+        LlamaCppDecoder(path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_model_without_a_tokenizer_is_refused_instead_of_ending_the_process(tmp_path, capfd):
+    path = tmp_path / "no_vocab.gguf"
+    path.write_bytes(model_without_tokenizer())
+    with pytest.raises(InvalidCheckpoint, match="holds no tokenizer"):
         LlamaCppDecoder(path)
     assert capfd.readouterr() == ("", "")
 
