@@ -236,8 +236,9 @@ def _nothing_serves(
     hint = hints[0] if hints else None
     if refused:
         return InvalidCheckpoint(message, hint=hint)
-    if _NOT_INSTALLED in reasons.values():
-        return MissingDependency(message, hint=hint)
+    if missing := [engine for engine, reason in reasons.items() if reason == _NOT_INSTALLED]:
+        commands = " or ".join(f"pip install 'cartoolkit[{engine}]'" for engine in missing)
+        return MissingDependency(message, hint=f"Install an engine: {commands}")
     return InvalidRequest(message, hint=hint)
 
 

@@ -50,6 +50,8 @@ except ct.errors.MissingDependency as error:
 def test_without_an_engine_traces_open_and_load_says_what_is_missing(wheel, environment, tmp_path):
     environment.pip(wheel)
     said = environment.run(environment.python, "-c", USE, tmp_path / "run.trace", cwd=tmp_path)
-    assert "the torch engine needs torch and transformers" in said
-    assert "pip install 'cartoolkit[torch]'" in said
+    assert "no engine here can load the default model" in said
+    for engine in ("torch", "mlx", "gguf"):
+        assert f"{engine}: not installed" in said
+        assert f"pip install 'cartoolkit[{engine}]'" in said
     assert "smollm2-135m-instruct" in environment.run("cartoolkit", "models")

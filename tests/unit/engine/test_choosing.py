@@ -274,12 +274,15 @@ def test_a_wish_that_means_nothing_to_a_named_engine_is_refused_before_anything_
 # Nothing fits
 
 
-def test_with_nothing_installed_the_first_hint_says_what_to_install(world):
+def test_with_nothing_installed_every_engine_that_would_do_is_hinted_at(world):
     world.installed = ()
     with pytest.raises(MissingDependency) as caught:
         world.choose()
     said = "no engine here can load some. gguf: not installed; torch: not installed; mlx: not installed."
-    assert (str(caught.value), caught.value.hint) == (said, "Install gguf")
+    hint = "Install an engine: " + " or ".join(
+        f"pip install 'cartoolkit[{engine}]'" for engine in ("gguf", "torch", "mlx")
+    )
+    assert (str(caught.value), caught.value.hint) == (said, hint)
 
 
 def test_what_would_help_is_what_is_hinted_at(world):
@@ -287,7 +290,7 @@ def test_what_would_help_is_what_is_hinted_at(world):
     world.installed, world.formats = (), ("gguf",)
     with pytest.raises(MissingDependency) as caught:
         world.choose()
-    assert caught.value.hint == "Install gguf"
+    assert caught.value.hint == "Install an engine: pip install 'cartoolkit[gguf]'"
     assert "torch: reads no gguf files" in str(caught.value)
 
 
