@@ -3,6 +3,7 @@
 import _thread
 import asyncio
 import gc
+import signal
 import sys
 import threading
 import time
@@ -167,7 +168,15 @@ def test_stop_during_prefill_takes_effect_within_one_chunk(make_engine, decoders
     assert session.result().stop_reason == "stopped"
 
 
-def test_an_interrupt_returns_what_there_is_and_leaves_the_engine_usable(slow):
+@pytest.fixture
+def interruptible():
+    """Python's own answer to an interrupt, which a process that was started in the background lacks."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+def test_an_interrupt_returns_what_there_is_and_leaves_the_engine_usable(slow, interruptible):
     timer = threading.Timer(0.1, _thread.interrupt_main)
     timer.start()
     result = slow.generate("a", temperature=0)
