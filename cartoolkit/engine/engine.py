@@ -6,26 +6,22 @@ import atexit
 import contextlib
 import functools
 import html
-import platform
-import secrets
-import sys
 import threading
 import time
 import weakref
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
 from cartoolkit.engine.branching import plan_branch, token_ids
 from cartoolkit.engine.loop import FRESH, Beginning
 from cartoolkit.engine.prompt import PROMPT_EVENTS, prepare_prompt
+from cartoolkit.engine.provenance import new_header, seeded
 from cartoolkit.engine.session import Session
 from cartoolkit.engine.worker import Worker
 from cartoolkit.errors import EngineBusy, EngineClosed, EngineError, InvalidRequest, PromptTooLong
 from cartoolkit.notices import say
 from cartoolkit.requests import make_request
-from cartoolkit.trace import Trace, TraceHeader
+from cartoolkit.trace import Trace
 from cartoolkit.trace.recorder import TraceRecorder
 
 if TYPE_CHECKING:
@@ -34,13 +30,14 @@ if TYPE_CHECKING:
     from cartoolkit.engine.branching import Forced
     from cartoolkit.engine.decoder import Decoder
     from cartoolkit.engine.result import Result
-    from cartoolkit.requests import GenerateParams, GenerateRequest, Prompt
-    from cartoolkit.trace import Event, ModelInfo, Step
+    from cartoolkit.requests import GenerateRequest, Prompt
+    from cartoolkit.trace import ModelInfo, Step
 
 __all__ = ["Engine"]
 
 # Seconds that closing an engine and leaving Python wait for a forward to end.
 _PATIENCE = 10.0
+_ENDS_AN_ANSWER = {"max_tokens", "ignore_eos", "stop", "truncate"}
 
 
 class Engine:
@@ -167,8 +164,8 @@ class Engine:
         if not quiet:
             for event in prompt.events:
                 say(event.text)
-        params, seed = _seeded(request.params)
-        header = _header(decoder, prompt.shown, params, prompt.events)
+        params, seed = seeded(request.params)
+        header = new_header(decoder.info, prompt.shown, params, prompt.events)
         recorder = TraceRecorder(header, prompt.ids, decoder.token_bytes)
         session = Session(
             recorder,
@@ -256,10 +253,10 @@ class Engine:
             # Only now: what was wrong with the arguments has not cost the run.
             run.stop()
             run.wait()
-        params, seed = _seeded(branch.params)
+        params, seed = seeded(branch.params)
         # Events of the other run up to here, and what was done to the prompt, are this one's as well.
         events = [e for e in trace.events if e.at < branch.event.at or e.kind in PROMPT_EVENTS]
-        header = _header(decoder, trace.header.prompt, params, [*events, branch.event])
+        header = new_header(decoder.info, trace.header.prompt, params, [*events, branch.event])
         recorder = TraceRecorder(header, trace.prompt_ids.tolist(), decoder.token_bytes)
         recorder.prompt_logprobs = trace.prompt_logprobs
         session = Session(
@@ -373,23 +370,6 @@ class Engine:
         return f"<div><b>{html.escape(info.name)}</b> — {facts}</div>"
 
 
-def _seeded(params: GenerateParams) -> tuple[GenerateParams, int]:
-    """The parameters with their seed, a new one if they have none, so that the trace can be repeated."""
-    seed = secrets.randbits(32) if params.seed is None else params.seed
-    return params.model_copy(update={"seed": seed}), seed
-
-
-def _header(decoder: Decoder, prompt: str, params: GenerateParams, events: list[Event]) -> TraceHeader:
-    return TraceHeader(
-        model=decoder.info,
-        prompt=prompt,
-        params=params.model_dump(),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=_versions(decoder.info.engine),
-        events=events,
-    )
-
-
 _ENGINES: weakref.WeakSet[Engine] = weakref.WeakSet()
 
 
@@ -403,23 +383,3 @@ def _stop_all() -> None:
     for session in sessions:
         if session is not None:
             session.wait(_PATIENCE)
-
-
-_ENDS_AN_ANSWER = {"max_tokens", "ignore_eos", "stop", "truncate"}
-_LIBRARIES = {
-    "torch": ["torch", "transformers"],
-    "mlx": ["mlx", "mlx-lm", "transformers"],
-    "llama.cpp": ["llama-cpp-python"],
-}
-
-
-def _versions(engine: str) -> dict[str, str]:
-    """Python and the libraries that took part, as they call themselves."""
-    names = ["cartoolkit", "numpy", *_LIBRARIES.get(engine, [])]
-    found = {"python": platform.python_version(), "platform": sys.platform}
-    for name in names:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
