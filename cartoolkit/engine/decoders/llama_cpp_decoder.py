@@ -64,7 +64,7 @@ class LlamaCppDecoder:
             threads: of the processor; None for all cores that this process may use.
 
         Raises:
-            InvalidCheckpoint: llama.cpp cannot open the file; the message holds its own reason.
+            InvalidCheckpoint: llama.cpp cannot open the file, for its own reason, or it holds no tokenizer.
             InvalidRequest: `context_length` is not from 1 to the model's training length.
             NotEnoughMemory: the weights or the cache for `context_length` do not fit.
         """
@@ -76,6 +76,7 @@ class LlamaCppDecoder:
         self._free.atexit = False
         try:
             self._opened.open(path, on_gpu=on_gpu)
+            self._opened.require_tokenizer(path)
             self._opened.make_context(context_length, threads=threads, on_gpu=on_gpu)
         except BaseException:
             self._free()  # the error's traceback would hold the weights

@@ -71,9 +71,15 @@ class LlamaCppModel:
             )
         if self._library.llama_model_has_encoder(self.model):
             raise InvalidCheckpoint(f"{path} holds an encoder, and a model that continues text is needed.")
+
+    def require_tokenizer(self, path: Path) -> None:
+        """Refuse a model without one: llama.cpp ends the process when it is asked for a token.
+
+        Raises:
+            InvalidCheckpoint: `path`, which was opened, holds none.
+        """
         vocabulary = self._library.llama_model_get_vocab(self.model)
         if self._library.llama_vocab_type(vocabulary) == self._library.LLAMA_VOCAB_TYPE_NONE:
-            # llama.cpp ends the process when such a model is asked for a token.
             raise InvalidCheckpoint(
                 f"{path} holds no tokenizer.", hint="Convert the model anew, with its tokenizer."
             )
