@@ -6,6 +6,7 @@ import ctypes
 import logging
 import threading
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 if TYPE_CHECKING:
@@ -42,19 +43,32 @@ def log_captured() -> Iterator[list[LogLine]]:
     import llama_cpp
 
     lines: list[LogLine] = []
-
-    @llama_cpp.llama_log_callback
-    def listen(level: int, text: bytes, _: object) -> None:
-        level = lines[-1].level if level == _CONTINUED and lines else level
-        lines.append(LogLine(level, text.decode("utf-8", "replace")))
-        _log.debug("%s", lines[-1].text.rstrip())
-
     usual, data = llama_cpp.llama_log_callback(), ctypes.c_void_p()
     with _LISTENING:
         # Its stubs know no reference to a function pointer.
         llama_cpp.llama_log_get(cast("Any", ctypes.byref(usual)), cast("Any", ctypes.byref(data)))
-        llama_cpp.llama_log_set(listen, ctypes.c_void_p())
+        _heard.append(lines)
+        llama_cpp.llama_log_set(_listener(), ctypes.c_void_p())
         try:
             yield lines
         finally:
             llama_cpp.llama_log_set(usual, data)
+            _heard.pop()
+
+
+_heard: list[list[LogLine]] = []
+
+
+@cache
+def _listener() -> Any:  # noqa: ANN401 - ctypes
+    """The one callback, kept for ever: another thread may be about to call it when it is taken away again."""
+    import llama_cpp
+
+    @llama_cpp.llama_log_callback
+    def listen(level: int, text: bytes, _: object) -> None:
+        line = text.decode("utf-8", "replace")
+        for lines in _heard[-1:]:
+            lines.append(LogLine(lines[-1].level if level == _CONTINUED and lines else level, line))
+        _log.debug("%s", line.rstrip())
+
+    return listen
