@@ -133,6 +133,14 @@ def sky(default_model_notebook, open_notebooks, request):
     _photograph_failure(request.node, open_notebooks)
 
 
+@pytest.fixture
+def slow_sky(sky):
+    """As `sky`, with a model slow enough that a run can be caught in its middle."""
+    sky.slow_down()
+    yield sky
+    sky.full_speed()
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield

@@ -122,6 +122,19 @@ class Notebook:
     def wait_for_tokens(self, count, nth=0, timeout=60_000):
         self.tokens(nth).nth(count - 1).wait_for(timeout=timeout)
 
+    def slow_down(self, milliseconds=150):
+        """Let every forward of the model take at least so long: a small one is done before a page is asked."""
+        self.do(
+            "import time\n"
+            "def slow_forward(ids, pos, decoder=engine.decoder):\n"
+            f"    time.sleep({milliseconds / 1000})\n"
+            "    return type(decoder).forward(decoder, ids, pos)\n"
+            "engine.decoder.forward = slow_forward"
+        )
+
+    def full_speed(self):
+        self.do("vars(engine.decoder).pop('forward', None)")
+
     def begin(self, tokens, nth=0):
         """Press Generate and wait for the first tokens of a run that takes its time."""
         self.press_generate(nth)

@@ -48,22 +48,23 @@ def test_an_interrupt_ends_a_cell_that_blocks(notebook):
 
 
 @pytest.mark.model
-def test_an_interrupt_ends_a_cell_that_awaits_the_default_model(sky):
-    sky.do("inspector.controls.max_tokens.value = 2000")
-    cell = sky.page.locator(".jp-Notebook .jp-Cell").nth(2).locator(".cm-content")
+def test_an_interrupt_ends_a_cell_that_awaits_the_default_model(slow_sky):
+    slow_sky.do("inspector.controls.max_tokens.value = 2000")
+    cell = slow_sky.page.locator(".jp-Notebook .jp-Cell").nth(2).locator(".cm-content")
     cell.fill(AWAIT)
-    before = sky.python("id(inspector.session)")
-    sky.run_cell(2)
-    sky.until(lambda: sky.status().get_attribute("data-phase") in ("prefilling", "running"))
-    sky.wait_for_tokens(3)
-    sky.interrupt()
-    sky.wait_for_phase("finished", timeout=5_000)
-    sky.wait_until_idle()
-    assert sky.python(f"id(inspector.session) != {before} and result.stop_reason") == "stopped"
-    assert sky.output_types()[2] == []
-    sky.do("inspector.controls.max_tokens.value = 24")
-    sky.generate()
-    assert sky.python("inspector.result.stop_reason") == "length"
+    before = slow_sky.python("id(inspector.session)")
+    slow_sky.run_cell(2)
+    slow_sky.until(lambda: slow_sky.status().get_attribute("data-phase") in ("prefilling", "running"))
+    slow_sky.wait_for_tokens(3)
+    slow_sky.interrupt()
+    slow_sky.wait_for_phase("finished", timeout=5_000)
+    slow_sky.wait_until_idle()
+    assert slow_sky.python(f"id(inspector.session) != {before} and result.stop_reason") == "stopped"
+    assert slow_sky.output_types()[2] == []
+    slow_sky.do("inspector.controls.max_tokens.value = 24")
+    slow_sky.full_speed()
+    slow_sky.generate()
+    assert slow_sky.python("inspector.result.stop_reason") == "length"
 
 
 @pytest.mark.model

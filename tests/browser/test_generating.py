@@ -91,30 +91,30 @@ def test_arrow_keys_walk_over_the_tokens_and_python_knows_the_choice(sky):
     sky.view().locator('[data-index="9"][aria-selected="true"]').wait_for()
 
 
-def test_pause_step_resume_and_stop_take_effect_at_once(sky):
-    sky.do("inspector.controls.max_tokens.value = 400")
-    sky.begin(tokens=3)
-    times = {"Pause": click_and_time(sky, "Pause", "view.phase() === 'paused'")}
-    count = sky.tokens().count()
-    sky.page.wait_for_timeout(500)
-    assert sky.tokens().count() == count == sky.python("len(inspector.session.steps)")
-    assert sky.buttons() == ["Resume", "Step", "Stop"]
+def test_pause_step_resume_and_stop_take_effect_at_once(slow_sky):
+    slow_sky.do("inspector.controls.max_tokens.value = 400")
+    slow_sky.begin(tokens=3)
+    times = {"Pause": click_and_time(slow_sky, "Pause", "view.phase() === 'paused'")}
+    count = slow_sky.tokens().count()
+    slow_sky.page.wait_for_timeout(500)
+    assert slow_sky.tokens().count() == count == slow_sky.python("len(inspector.session.steps)")
+    assert slow_sky.buttons() == ["Resume", "Step", "Stop"]
     for expected in (count + 1, count + 2):
-        times["Step"] = click_and_time(sky, "Step", "view.count() === before + 1")
-        sky.wait_for_phase("paused")
-        sky.page.wait_for_timeout(200)
-        assert sky.tokens().count() == expected == sky.python("len(inspector.session.steps)")
-    times["Resume"] = click_and_time(sky, "Resume", "view.count() > before + 1")
-    sky.button("Pause").wait_for()
-    before = sky.tokens().count()
-    times["Stop"] = click_and_time(sky, "Stop", "view.phase() === 'finished'")
+        times["Step"] = click_and_time(slow_sky, "Step", "view.count() === before + 1")
+        slow_sky.wait_for_phase("paused")
+        slow_sky.page.wait_for_timeout(200)
+        assert slow_sky.tokens().count() == expected == slow_sky.python("len(inspector.session.steps)")
+    times["Resume"] = click_and_time(slow_sky, "Resume", "view.count() > before + 1")
+    slow_sky.button("Pause").wait_for()
+    before = slow_sky.tokens().count()
+    times["Stop"] = click_and_time(slow_sky, "Stop", "view.phase() === 'finished'")
     print("ms from click to effect:", {name: round(ms) for name, ms in times.items()})
     assert max(times.values()) < 2000
     # The click itself and its way to the kernel take a few tokens' time at most.
-    assert sky.tokens().count() <= before + 10
-    assert sky.python("inspector.result.stop_reason") == "stopped"
-    assert "ended by you" in sky.status().inner_text()
-    assert sky.tokens().count() == sky.python("len(inspector.trace)")
+    assert slow_sky.tokens().count() <= before + 10
+    assert slow_sky.python("inspector.result.stop_reason") == "stopped"
+    assert "ended by you" in slow_sky.status().inner_text()
+    assert slow_sky.tokens().count() == slow_sky.python("len(inspector.trace)")
 
 
 def test_stop_ends_the_reading_of_a_long_prompt(sky):
@@ -162,33 +162,33 @@ def test_the_threshold_is_dragged_and_python_follows(sky):
     sky.view().get_by_text("below 0.10", exact=True).first.wait_for()
 
 
-def test_the_end_of_a_run_disturbs_nobody(sky):
+def test_the_end_of_a_run_disturbs_nobody(slow_sky):
     """The static twin is written then; the live view must stay what and where it is."""
-    sky.begin(tokens=3)
-    sky.tokens().nth(1).click()
-    sky.page.keyboard.press("ArrowRight")
-    sky.page.evaluate("look.watchHeights()")
-    sky.wait_for_phase("finished")
-    sky.button("Generate").wait_for()
-    sky.page.wait_for_timeout(700)
-    after = sky.page.evaluate("look.whatWasWatched()")
+    slow_sky.begin(tokens=3)
+    slow_sky.tokens().nth(1).click()
+    slow_sky.page.keyboard.press("ArrowRight")
+    slow_sky.page.evaluate("look.watchHeights()")
+    slow_sky.wait_for_phase("finished")
+    slow_sky.button("Generate").wait_for()
+    slow_sky.page.wait_for_timeout(700)
+    after = slow_sky.page.evaluate("look.whatWasWatched()")
     assert (after["views"], after["same"], after["focused"]) == (1, True, "2")
     assert len(after["heights"]) <= 3, after["heights"]
     assert max(after["heights"]) - min(after["heights"]) < 80, after["heights"]
-    assert sky.python("inspector.view.selected") == 1
+    assert slow_sky.python("inspector.view.selected") == 1
 
 
-def test_one_can_go_on_typing_while_a_run_ends(sky):
-    sky.begin(tokens=2)
-    box = sky.page.get_by_placeholder("Ask something")
+def test_one_can_go_on_typing_while_a_run_ends(slow_sky):
+    slow_sky.begin(tokens=2)
+    box = slow_sky.page.get_by_placeholder("Ask something")
     box.click()
-    sky.page.keyboard.press("Control+End")
-    sky.page.keyboard.type(" And")
-    sky.wait_for_phase("finished")
-    sky.page.wait_for_timeout(500)
-    sky.page.keyboard.type(" green?")
-    assert box.input_value() == "Why is the sky blue? And green?"
-    assert sky.python("inspector.trace.header.prompt") == "Why is the sky blue?"
+    slow_sky.page.keyboard.press("Control+End")
+    slow_sky.page.keyboard.type(" And")
+    slow_sky.wait_for_phase("finished")
+    slow_sky.page.wait_for_timeout(500)
+    slow_sky.page.keyboard.type(" green?")
+    assert box.input_value() == "Why is the slow_sky blue? And green?"
+    assert slow_sky.python("inspector.trace.header.prompt") == "Why is the slow_sky blue?"
 
 
 def test_a_double_click_on_generate_starts_one_whole_run(sky):
@@ -213,58 +213,58 @@ def test_generate_is_pressed_by_the_keyboard(sky):
         sky.button("Generate").wait_for()
 
 
-def test_the_keyboards_focus_stays_on_the_button_that_was_pressed(sky):
-    focused = lambda: sky.page.evaluate("document.activeElement.textContent.trim()")  # noqa: E731
-    press = sky.page.keyboard.press
-    sky.do("inspector.controls.max_tokens.value = 2000")
-    before = sky.python("id(inspector.session)")
-    sky.page.get_by_placeholder("Ask something").click()
+def test_the_keyboards_focus_stays_on_the_button_that_was_pressed(slow_sky):
+    focused = lambda: slow_sky.page.evaluate("document.activeElement.textContent.trim()")  # noqa: E731
+    press = slow_sky.page.keyboard.press
+    slow_sky.do("inspector.controls.max_tokens.value = 2000")
+    before = slow_sky.python("id(inspector.session)")
+    slow_sky.page.get_by_placeholder("Ask something").click()
     press("Shift+Tab")
     assert focused() == "Generate"
     press("Enter")
-    sky.until(lambda: sky.python("id(inspector.session)") != before)
-    sky.wait_for_tokens(3)
+    slow_sky.until(lambda: slow_sky.python("id(inspector.session)") != before)
+    slow_sky.wait_for_tokens(3)
     assert focused() == "Generate"
-    assert sky.buttons() == ["Generate", "Pause", "Step", "Stop"]
+    assert slow_sky.buttons() == ["Generate", "Pause", "Step", "Stop"]
     press("Enter")
     press("Tab")
     assert focused() == "Pause"
-    assert sky.buttons() == ["Pause", "Step", "Stop"]
+    assert slow_sky.buttons() == ["Pause", "Step", "Stop"]
     press("Enter")
-    sky.wait_for_phase("paused")
-    sky.until(lambda: focused() == "Resume")
-    count = sky.tokens().count()
+    slow_sky.wait_for_phase("paused")
+    slow_sky.until(lambda: focused() == "Resume")
+    count = slow_sky.tokens().count()
     press("Tab")
     press("Enter")
-    sky.wait_for_tokens(count + 1)
+    slow_sky.wait_for_tokens(count + 1)
     assert focused() == "Step"
     press("Tab")
     press("Enter")
-    sky.wait_for_phase("finished")
-    sky.until(lambda: sky.buttons() == ["Generate", "Stop"])
+    slow_sky.wait_for_phase("finished")
+    slow_sky.until(lambda: slow_sky.buttons() == ["Generate", "Stop"])
     assert focused() == "Stop"
     press("Enter")
     press("Shift+Tab")
     assert focused() == "Generate"
-    assert sky.buttons() == ["Generate"]
-    assert sky.python("inspector.result.stop_reason") == "stopped"
-    assert sky.tokens().count() == count + 1
+    assert slow_sky.buttons() == ["Generate"]
+    assert slow_sky.python("inspector.result.stop_reason") == "stopped"
+    assert slow_sky.tokens().count() == count + 1
 
 
-def test_a_click_that_comes_when_the_run_has_just_ended_starts_no_other(sky):
+def test_a_click_that_comes_when_the_run_has_just_ended_starts_no_other(slow_sky):
     """Generate takes the place of Stop then."""
-    sky.begin(tokens=3)
-    session = sky.python("id(inspector.session)")
-    box = sky.button("Stop").bounding_box()
-    sky.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    sky.page.wait_for_function(
+    slow_sky.begin(tokens=3)
+    session = slow_sky.python("id(inspector.session)")
+    box = slow_sky.button("Stop").bounding_box()
+    slow_sky.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    slow_sky.page.wait_for_function(
         "document.querySelector('.cartoolkit-button').checkVisibility()", polling="raf", timeout=60_000
     )
-    sky.page.mouse.down()
-    sky.page.mouse.up()
-    sky.page.wait_for_timeout(600)
-    assert sky.python("id(inspector.session)") == session
-    sky.generate()
+    slow_sky.page.mouse.down()
+    slow_sky.page.mouse.up()
+    slow_sky.page.wait_for_timeout(600)
+    assert slow_sky.python("id(inspector.session)") == session
+    slow_sky.generate()
 
 
 def test_values_between_a_sliders_steps_survive_being_shown(sky):

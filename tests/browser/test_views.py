@@ -2,7 +2,7 @@
 
 import pytest
 
-SLOW = "import cartoolkit as ct, stage\nengine = stage.play(length=60, delay=0.05)"
+SLOW = "import cartoolkit as ct, stage\nengine = stage.play(length=60, delay=0.1)"
 QUICK = "import cartoolkit as ct, stage\nengine = stage.play()"
 SHOW = "inspector = ct.Inspector(engine, 'Count to ten.', temperature=0, max_tokens=200)\ninspector"
 TEN = " one two three four five six seven eight nine ten"
