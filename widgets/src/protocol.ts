@@ -5,6 +5,18 @@
  * `ProtocolError` that says what is wrong. The examples in `tests/fixtures/protocol` are read by both halves.
  */
 
+import {
+  asCount,
+  asList,
+  asNumberOrNull,
+  asRecord,
+  asString,
+  asStrings,
+  has,
+  ProtocolError,
+  show,
+} from "./checks";
+
 export const PROTOCOL_VERSION = 1;
 
 /** What may remove a candidate, in the order of the sampler; the first entry means: not removed. */
@@ -125,8 +137,6 @@ export interface Branch {
 
 /** Everything the kernel sends; one kind so far. */
 export type Message = Update;
-
-export class ProtocolError extends Error {}
 
 export function ready(run: string | null, steps: number): Ready {
   return { type: "ready", v: PROTOCOL_VERSION, run, steps };
@@ -264,43 +274,4 @@ function copyColumn(view: unknown, kind: ArrayKind, length: number, name: string
   if (bytes.byteLength !== expected)
     throw new ProtocolError(`column ${name} has ${bytes.byteLength} bytes, expected ${expected}`);
   return new kind(bytes.slice().buffer);
-}
-
-function has(data: object, name: string): boolean {
-  return Object.hasOwn(data, name) && (data as Record<string, unknown>)[name] !== undefined;
-}
-
-function asRecord(value: unknown, where: string): Record<string, unknown> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
-  throw new ProtocolError(`${where} is ${show(value)}, expected an object`);
-}
-
-function asList(value: unknown, where: string): unknown[] {
-  if (Array.isArray(value)) return value;
-  throw new ProtocolError(`${where} is ${show(value)}, expected a list`);
-}
-
-function asString(value: unknown, where: string): string {
-  if (typeof value === "string") return value;
-  throw new ProtocolError(`${where} is ${show(value)}, expected text`);
-}
-
-function asStrings(value: unknown, where: string): string[] {
-  return asList(value, where).map((entry, i) => asString(entry, `${where}.${i}`));
-}
-
-function asCount(value: unknown, where: string): number {
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
-  throw new ProtocolError(`${where} is ${show(value)}, expected a whole number`);
-}
-
-function asNumberOrNull(value: unknown, where: string): number | null {
-  if (value === null) return null;
-  if (typeof value === "number") return Number.isFinite(value) ? value : null;
-  throw new ProtocolError(`${where} is ${show(value)}, expected a number or null`);
-}
-
-function show(value: unknown): string {
-  return String(JSON.stringify(value) ?? typeof value).slice(0, 60);
 }

@@ -407,6 +407,521 @@ function bars(raw, processed, full) {
   return h("td", { class: "bars", "aria-hidden": "true" }, bar("raw", raw), bar("processed", processed));
 }
 
+// src/checks.ts
+var ProtocolError = class extends Error {
+};
+function has(data, name) {
+  return Object.hasOwn(data, name) && data[name] !== void 0;
+}
+function asRecord(value, where) {
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value;
+  throw new ProtocolError(`${where} is ${show(value)}, expected an object`);
+}
+function asList(value, where) {
+  if (Array.isArray(value)) return value;
+  throw new ProtocolError(`${where} is ${show(value)}, expected a list`);
+}
+function asString(value, where) {
+  if (typeof value === "string") return value;
+  throw new ProtocolError(`${where} is ${show(value)}, expected text`);
+}
+function asStrings(value, where) {
+  return asList(value, where).map((entry, i) => asString(entry, `${where}.${i}`));
+}
+function asCount(value, where) {
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new ProtocolError(`${where} is ${show(value)}, expected a whole number`);
+}
+function asNumberOrNull(value, where) {
+  if (value === null) return null;
+  if (typeof value === "number") return Number.isFinite(value) ? value : null;
+  throw new ProtocolError(`${where} is ${show(value)}, expected a number or null`);
+}
+function show(value) {
+  return String(JSON.stringify(value) ?? typeof value).slice(0, 60);
+}
+
+// src/protocol.ts
+var PROTOCOL_VERSION = 1;
+var STAGES = ["", "bias", "greedy", "top_k", "top_p", "min_p"];
+var FLAGS = { incomplete: 1, special: 2, forced: 4, kept: 8 };
+var STEP_COLUMNS = {
+  token_id: Int32Array,
+  logprob: Float32Array,
+  rank: Int32Array,
+  processed_logprob: Float32Array,
+  max_prob: Float32Array,
+  entropy: Float32Array,
+  varentropy: Float32Array,
+  margin: Float32Array,
+  rest_mass: Float32Array,
+  processed_rest_mass: Float32Array,
+  draw: Float64Array,
+  elapsed: Float64Array,
+  flags: Uint8Array
+};
+var CANDIDATE_COLUMNS = {
+  candidate_id: Int32Array,
+  candidate_logprob: Float32Array,
+  candidate_processed_logprob: Float32Array,
+  candidate_removed_by: Uint8Array
+};
+var COLUMNS = { ...STEP_COLUMNS, ...CANDIDATE_COLUMNS };
+function ready(run, steps) {
+  return { type: "ready", v: PROTOCOL_VERSION, run, steps };
+}
+function branch(run, step, token) {
+  return { type: "branch", v: PROTOCOL_VERSION, run, step, token };
+}
+function parseUpdate(content, buffers) {
+  const data = asRecord(content, "message");
+  if (data["type"] !== "update") throw new ProtocolError(`unknown kind of message ${show(data["type"])}`);
+  if (data["v"] !== PROTOCOL_VERSION)
+    throw new ProtocolError(`protocol version ${show(data["v"])}, expected ${PROTOCOL_VERSION}`);
+  const update = {
+    type: "update",
+    v: PROTOCOL_VERSION,
+    run: asString(data["run"], "run"),
+    seq: asCount(data["seq"], "seq")
+  };
+  if (has(data, "info")) update.info = parseInfo(data["info"]);
+  if (has(data, "state")) update.state = asString(data["state"], "state");
+  if (has(data, "prefill")) update.prefill = parsePrefill(data["prefill"]);
+  if (has(data, "steps")) update.steps = parseSteps(data["steps"], buffers);
+  if (has(data, "notices")) update.notices = asStrings(data["notices"], "notices");
+  if (has(data, "finish")) update.finish = parseFinish(data["finish"]);
+  if (has(data, "failure")) update.failure = parseFailure(data["failure"]);
+  return update;
+}
+function parseInfo(value) {
+  const info = asRecord(value, "info");
+  const parsed = {
+    model: asString(info["model"], "info.model"),
+    engine: asString(info["engine"], "info.engine"),
+    device: asString(info["device"], "info.device"),
+    dtype: asString(info["dtype"], "info.dtype"),
+    context_length: asCount(info["context_length"], "info.context_length"),
+    prompt: asString(info["prompt"], "info.prompt"),
+    params: asRecord(info["params"], "info.params")
+  };
+  if (has(info, "vocab_size")) parsed.vocab_size = asCount(info["vocab_size"], "info.vocab_size");
+  if (has(info, "branch")) parsed.branch = parseBranchPoint(info["branch"]);
+  return parsed;
+}
+function parseBranchPoint(value) {
+  const point = asRecord(value, "info.branch");
+  return {
+    at: asCount(point["at"], "info.branch.at"),
+    text: asString(point["text"], "info.branch.text")
+  };
+}
+function parsePrefill(value) {
+  const prefill = asRecord(value, "prefill");
+  return {
+    done: asCount(prefill["done"], "prefill.done"),
+    total: asCount(prefill["total"], "prefill.total"),
+    reused: asCount(prefill["reused"], "prefill.reused")
+  };
+}
+function parseFinish(value) {
+  const finish = asRecord(value, "finish");
+  return {
+    stop_reason: asString(finish["stop_reason"], "finish.stop_reason"),
+    stop_detail: asString(finish["stop_detail"], "finish.stop_detail"),
+    completion_tokens: asCount(finish["completion_tokens"], "finish.completion_tokens"),
+    ttft_ms: asNumberOrNull(finish["ttft_ms"], "finish.ttft_ms"),
+    tokens_per_second: asNumberOrNull(finish["tokens_per_second"], "finish.tokens_per_second")
+  };
+}
+function parseFailure(value) {
+  const failure = asRecord(value, "failure");
+  return {
+    message: asString(failure["message"], "failure.message"),
+    hint: asString(failure["hint"], "failure.hint")
+  };
+}
+function parseSteps(value, buffers) {
+  const steps = asRecord(value, "steps");
+  const count2 = asCount(steps["count"], "steps.count");
+  const width = asCount(steps["width"], "steps.width");
+  const candidateTexts = asList(steps["candidate_texts"], "steps.candidate_texts").map(
+    (texts, i) => asStrings(texts, `steps.candidate_texts.${i}`)
+  );
+  const block = {
+    first: asCount(steps["first"], "steps.first"),
+    count: count2,
+    width,
+    texts: asStrings(steps["texts"], "steps.texts"),
+    labels: asStrings(steps["labels"], "steps.labels"),
+    candidate_texts: candidateTexts,
+    columns: parseColumns(asStrings(steps["columns"], "steps.columns"), buffers, count2, width)
+  };
+  for (const name of ["texts", "labels", "candidate_texts"])
+    if (block[name].length !== count2)
+      throw new ProtocolError(`steps.${name} has ${block[name].length} entries, expected ${count2}`);
+  if (candidateTexts.some((texts) => texts.length > width))
+    throw new ProtocolError(`steps.candidate_texts has a row longer than ${width}`);
+  return block;
+}
+function parseColumns(names, buffers, count2, width) {
+  const views = asList(buffers, "buffers");
+  if (views.length !== names.length)
+    throw new ProtocolError(`${views.length} buffers for ${names.length} columns`);
+  const columns = {};
+  names.forEach((name, i) => {
+    if (!has(COLUMNS, name)) throw new ProtocolError(`unknown column ${show(name)}`);
+    if (has(columns, name)) throw new ProtocolError(`column ${name} twice`);
+    const length = has(CANDIDATE_COLUMNS, name) ? count2 * width : count2;
+    columns[name] = copyColumn(views[i], COLUMNS[name], length, name);
+  });
+  const missing = Object.keys(COLUMNS).find((name) => !has(columns, name));
+  if (missing !== void 0) throw new ProtocolError(`column ${missing} is missing`);
+  return columns;
+}
+function copyColumn(view, kind, length, name) {
+  const bytes = ArrayBuffer.isView(view) ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength) : view instanceof ArrayBuffer ? new Uint8Array(view) : null;
+  if (bytes === null) throw new ProtocolError(`column ${name} is no buffer`);
+  const expected = length * kind.BYTES_PER_ELEMENT;
+  if (bytes.byteLength !== expected)
+    throw new ProtocolError(`column ${name} has ${bytes.byteLength} bytes, expected ${expected}`);
+  return new kind(bytes.slice().buffer);
+}
+
+// src/store.ts
+var Series = class {
+  #values = new Float64Array(64);
+  #length = 0;
+  get length() {
+    return this.#length;
+  }
+  /** The values so far; valid until the next `append`. */
+  get values() {
+    return this.#values.subarray(0, this.#length);
+  }
+  at(i) {
+    return i < this.#length ? this.#values[i] ?? Number.NaN : Number.NaN;
+  }
+  set(i, value) {
+    if (i < this.#length) this.#values[i] = value;
+  }
+  append(values, from) {
+    const length = this.#length + values.length - from;
+    if (length > this.#values.length) {
+      const room = new Float64Array(Math.max(length, 2 * this.#values.length));
+      room.set(this.#values);
+      this.#values = room;
+    }
+    for (let i = from; i < values.length; i++)
+      this.#values[this.#length + i - from] = values[i] ?? Number.NaN;
+    this.#length = length;
+  }
+};
+function emptyNumbers() {
+  return Object.fromEntries(Object.keys(STEP_COLUMNS).map((name) => [name, new Series()]));
+}
+var RunStore = class {
+  run = null;
+  info = null;
+  state = "";
+  prefill = null;
+  notices = [];
+  finish = null;
+  failure = null;
+  numbers = emptyNumbers();
+  #texts = [];
+  #labels = [];
+  #rows = [];
+  #seq = -1;
+  get count() {
+    return this.#texts.length;
+  }
+  /** Whether tokens may still come. */
+  get live() {
+    return this.run !== null && this.finish === null && this.failure === null && this.state !== "finished";
+  }
+  /** Whether the first token came with its distribution (`inspect`). */
+  get inspected() {
+    return !Number.isNaN(this.numbers.max_prob.at(0));
+  }
+  /** Steps before this one were taken over from another run; 0 for a run of its own. */
+  get branchedAt() {
+    return this.info?.branch?.at ?? 0;
+  }
+  text(i) {
+    return this.#texts[i] ?? "";
+  }
+  /** Take over what is new in an update; applying one twice changes nothing. */
+  apply(update) {
+    const change = { reset: false, gap: false, from: this.count, reflagged: [] };
+    if (update.run !== this.run) {
+      if (update.info === void 0) return { ...change, gap: true };
+      this.#clear(update.run);
+      change.reset = true;
+      change.from = 0;
+    }
+    if (update.seq >= this.#seq) this.#takeParts(update);
+    if (update.steps !== void 0) this.#takeSteps(update.steps, change);
+    return change;
+  }
+  step(i) {
+    const at = (name) => this.numbers[name].at(i);
+    const flags = at("flags");
+    return {
+      index: i,
+      text: this.text(i),
+      label: this.#labels[i] ?? "",
+      tokenId: at("token_id"),
+      logprob: at("logprob"),
+      prob: Math.exp(at("logprob")),
+      rank: at("rank"),
+      processedProb: Math.exp(at("processed_logprob")),
+      maxProb: at("max_prob"),
+      entropy: at("entropy"),
+      margin: at("margin"),
+      restMass: at("rest_mass"),
+      processedRestMass: at("processed_rest_mass"),
+      draw: at("draw"),
+      elapsed: at("elapsed"),
+      incomplete: (flags & FLAGS.incomplete) !== 0,
+      special: (flags & FLAGS.special) !== 0,
+      forced: (flags & FLAGS.forced) !== 0,
+      kept: (flags & FLAGS.kept) !== 0,
+      taken: i < this.branchedAt,
+      branched: i > 0 && i === this.branchedAt
+    };
+  }
+  /** The recorded alternatives of a step, likeliest (raw) first; empty if it was not inspected. */
+  candidates(i) {
+    const place = this.#rows[i];
+    if (place === void 0) return [];
+    const chosen = this.numbers.token_id.at(i);
+    const found = [];
+    for (let k = 0; k < place.block.width; k++) {
+      const candidate = readCandidate(place.block, place.row, k, chosen);
+      if (candidate !== null) found.push(candidate);
+    }
+    const taken = found.find((candidate) => candidate.chosen);
+    if (taken !== void 0) taken.rank = this.numbers.rank.at(i);
+    return found;
+  }
+  #clear(run) {
+    this.run = run;
+    this.info = null;
+    this.state = "";
+    this.prefill = null;
+    this.notices = [];
+    this.finish = null;
+    this.failure = null;
+    this.numbers = emptyNumbers();
+    this.#texts = [];
+    this.#labels = [];
+    this.#rows = [];
+    this.#seq = -1;
+  }
+  #takeParts(update) {
+    this.#seq = update.seq;
+    if (update.info !== void 0) this.info = update.info;
+    if (update.state !== void 0) this.state = update.state;
+    if (update.prefill !== void 0) this.prefill = update.prefill;
+    if (update.notices !== void 0) this.notices = update.notices;
+    if (update.finish !== void 0) this.finish = update.finish;
+    if (update.failure !== void 0) this.failure = update.failure;
+  }
+  #takeSteps(block, change) {
+    const have = this.count;
+    if (block.first > have) {
+      change.gap = true;
+      return;
+    }
+    const skip = Math.min(have - block.first, block.count);
+    change.reflagged = this.#takeFlags(block, skip);
+    for (const name of Object.keys(STEP_COLUMNS))
+      this.numbers[name].append(block.columns[name], skip);
+    for (let row = skip; row < block.count; row++) {
+      this.#texts.push(block.texts[row] ?? "");
+      this.#labels.push(block.labels[row] ?? "");
+      this.#rows.push({ block, row });
+    }
+  }
+  /** A replayed step is the one that is known, except that it may have been rolled back since. */
+  #takeFlags(block, rows) {
+    const changed = [];
+    for (let row = 0; row < rows; row++) {
+      const i = block.first + row;
+      const flags = block.columns.flags[row] ?? 0;
+      if (flags === this.numbers.flags.at(i)) continue;
+      this.numbers.flags.set(i, flags);
+      changed.push(i);
+    }
+    return changed;
+  }
+};
+function readCandidate(block, row, k, chosen) {
+  const columns = block.columns;
+  const at = row * block.width + k;
+  const id = columns.candidate_id[at] ?? -1;
+  if (id < 0) return null;
+  return {
+    id,
+    label: block.candidate_texts[row]?.[k] ?? "",
+    rank: k + 1,
+    raw: Math.exp(columns.candidate_logprob[at] ?? Number.NaN),
+    processed: Math.exp(columns.candidate_processed_logprob[at] ?? Number.NaN),
+    removedBy: STAGES[columns.candidate_removed_by[at] ?? 0] ?? "unknown stage",
+    chosen: id === chosen
+  };
+}
+
+// src/sync.ts
+function onTrait(model, name, listener, signal) {
+  const event = `change:${name}`;
+  model.on(event, listener);
+  signal.addEventListener("abort", () => model.off(event, listener), { once: true });
+}
+function onMessage(model, listener, signal) {
+  model.on("msg:custom", listener);
+  signal.addEventListener("abort", () => model.off("msg:custom", listener), { once: true });
+}
+function attempt(action) {
+  try {
+    action();
+  } catch (error) {
+    console.warn("cartoolkit: the kernel could not be reached", error);
+  }
+}
+function send(model, message) {
+  attempt(() => model.send(message));
+}
+var TraitWriter = class {
+  #model;
+  #pending = {};
+  #timer;
+  constructor(model, signal) {
+    this.#model = model;
+    signal.addEventListener("abort", () => this.flush(), { once: true });
+  }
+  /** Write after `delay` ms without another write. */
+  later(name, value, delay) {
+    this.#pending[name] = value;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.flush(), delay);
+  }
+  now(name, value) {
+    this.#pending[name] = value;
+    this.flush();
+  }
+  /** Whether a write is still to come. */
+  waiting(name) {
+    return Object.hasOwn(this.#pending, name);
+  }
+  flush() {
+    clearTimeout(this.#timer);
+    const entries = Object.entries(this.#pending);
+    this.#pending = {};
+    if (entries.length === 0) return;
+    attempt(() => {
+      for (const [name, value] of entries) this.#model.set(name, value);
+      this.#model.save_changes();
+    });
+  }
+};
+
+// src/feed.ts
+var ASK_AGAIN = 500;
+var REST = 2;
+var FRAME = 16;
+var Feed = class {
+  store = new RunStore();
+  #model;
+  #events;
+  #frame = 0;
+  #timer;
+  #flushed = { end: 0, cost: 0 };
+  #reset = false;
+  #changed = [];
+  #asked = { what: "", when: Number.NEGATIVE_INFINITY };
+  #heard = null;
+  constructor(model, events, signal) {
+    this.#model = model;
+    this.#events = events;
+    signal.addEventListener("abort", () => this.#stop(), { once: true });
+  }
+  /** Whether the kernel was heard of the run shown, as opposed to one that was saved with the page. */
+  get attended() {
+    return this.#heard !== null && this.#heard === this.store.run;
+  }
+  /** Show what is there, then listen; the caller says that it is `ready` once it listens itself. */
+  start(signal) {
+    const snapshot = this.#model.get("snapshot");
+    if (typeof snapshot === "object" && snapshot !== null)
+      this.#receive(snapshot, snapshot.buffers ?? []);
+    this.#flush();
+    onMessage(this.#model, (content, buffers) => this.#hear(content, buffers), signal);
+  }
+  /** Say what is known, so that the kernel sends the rest. */
+  ready() {
+    send(this.#model, ready(this.store.run, this.store.count));
+  }
+  #stop() {
+    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#timer);
+  }
+  #hear(content, buffers) {
+    const run = this.#receive(content, buffers);
+    if (run !== null) this.#heard = run;
+  }
+  /** Take an update over; the run that it is about, or null if it cannot be read. */
+  #receive(content, buffers) {
+    let update;
+    try {
+      update = parseUpdate(content, buffers);
+    } catch (error) {
+      console.warn("cartoolkit: a message was ignored:", error instanceof Error ? error.message : error);
+      return null;
+    }
+    const before = this.store.run;
+    const change = this.store.apply(update);
+    if (change.reset) {
+      this.#reset = true;
+      this.#changed = [];
+      this.#events.onBegin(update, before);
+    }
+    this.#changed.push(...change.reflagged);
+    if (change.gap) this.#ask(update.run);
+    this.#schedule();
+    return update.run;
+  }
+  /** Ask for what is missing, but not once for each message that shows it. */
+  #ask(run) {
+    const what = `${run} ${this.store.run} ${this.store.count}`;
+    if (what === this.#asked.what && performance.now() - this.#asked.when < ASK_AGAIN) return;
+    this.#asked = { what, when: performance.now() };
+    this.ready();
+  }
+  /** One flush a frame; where one takes long, as with thousands of tokens in one paragraph, fewer. */
+  #schedule() {
+    if (this.#frame !== 0 || this.#timer !== void 0) return;
+    const rest = this.#flushed.end + REST * this.#flushed.cost - performance.now();
+    const request = () => {
+      this.#timer = void 0;
+      this.#frame = requestAnimationFrame(() => this.#flush());
+    };
+    if (rest > FRAME) this.#timer = setTimeout(request, rest);
+    else request();
+  }
+  #flush() {
+    this.#frame = 0;
+    const start = performance.now();
+    const news = { reset: this.#reset, changed: this.#changed };
+    this.#reset = false;
+    this.#changed = [];
+    this.#events.onFrame(news);
+    const end = performance.now();
+    this.#flushed = { end, cost: end - start };
+  }
+};
+
 // src/metrics.ts
 var FULL_ENTROPY = 5;
 var FULL_SURPRISAL = 6;
@@ -916,185 +1431,6 @@ var Plot = class {
   }
 };
 
-// src/protocol.ts
-var PROTOCOL_VERSION = 1;
-var STAGES = ["", "bias", "greedy", "top_k", "top_p", "min_p"];
-var FLAGS = { incomplete: 1, special: 2, forced: 4, kept: 8 };
-var STEP_COLUMNS = {
-  token_id: Int32Array,
-  logprob: Float32Array,
-  rank: Int32Array,
-  processed_logprob: Float32Array,
-  max_prob: Float32Array,
-  entropy: Float32Array,
-  varentropy: Float32Array,
-  margin: Float32Array,
-  rest_mass: Float32Array,
-  processed_rest_mass: Float32Array,
-  draw: Float64Array,
-  elapsed: Float64Array,
-  flags: Uint8Array
-};
-var CANDIDATE_COLUMNS = {
-  candidate_id: Int32Array,
-  candidate_logprob: Float32Array,
-  candidate_processed_logprob: Float32Array,
-  candidate_removed_by: Uint8Array
-};
-var COLUMNS = { ...STEP_COLUMNS, ...CANDIDATE_COLUMNS };
-var ProtocolError = class extends Error {
-};
-function ready(run, steps) {
-  return { type: "ready", v: PROTOCOL_VERSION, run, steps };
-}
-function branch(run, step, token) {
-  return { type: "branch", v: PROTOCOL_VERSION, run, step, token };
-}
-function parseUpdate(content, buffers) {
-  const data = asRecord(content, "message");
-  if (data["type"] !== "update") throw new ProtocolError(`unknown kind of message ${show(data["type"])}`);
-  if (data["v"] !== PROTOCOL_VERSION)
-    throw new ProtocolError(`protocol version ${show(data["v"])}, expected ${PROTOCOL_VERSION}`);
-  const update = {
-    type: "update",
-    v: PROTOCOL_VERSION,
-    run: asString(data["run"], "run"),
-    seq: asCount(data["seq"], "seq")
-  };
-  if (has(data, "info")) update.info = parseInfo(data["info"]);
-  if (has(data, "state")) update.state = asString(data["state"], "state");
-  if (has(data, "prefill")) update.prefill = parsePrefill(data["prefill"]);
-  if (has(data, "steps")) update.steps = parseSteps(data["steps"], buffers);
-  if (has(data, "notices")) update.notices = asStrings(data["notices"], "notices");
-  if (has(data, "finish")) update.finish = parseFinish(data["finish"]);
-  if (has(data, "failure")) update.failure = parseFailure(data["failure"]);
-  return update;
-}
-function parseInfo(value) {
-  const info = asRecord(value, "info");
-  const parsed = {
-    model: asString(info["model"], "info.model"),
-    engine: asString(info["engine"], "info.engine"),
-    device: asString(info["device"], "info.device"),
-    dtype: asString(info["dtype"], "info.dtype"),
-    context_length: asCount(info["context_length"], "info.context_length"),
-    prompt: asString(info["prompt"], "info.prompt"),
-    params: asRecord(info["params"], "info.params")
-  };
-  if (has(info, "vocab_size")) parsed.vocab_size = asCount(info["vocab_size"], "info.vocab_size");
-  if (has(info, "branch")) parsed.branch = parseBranchPoint(info["branch"]);
-  return parsed;
-}
-function parseBranchPoint(value) {
-  const point = asRecord(value, "info.branch");
-  return {
-    at: asCount(point["at"], "info.branch.at"),
-    text: asString(point["text"], "info.branch.text")
-  };
-}
-function parsePrefill(value) {
-  const prefill = asRecord(value, "prefill");
-  return {
-    done: asCount(prefill["done"], "prefill.done"),
-    total: asCount(prefill["total"], "prefill.total"),
-    reused: asCount(prefill["reused"], "prefill.reused")
-  };
-}
-function parseFinish(value) {
-  const finish = asRecord(value, "finish");
-  return {
-    stop_reason: asString(finish["stop_reason"], "finish.stop_reason"),
-    stop_detail: asString(finish["stop_detail"], "finish.stop_detail"),
-    completion_tokens: asCount(finish["completion_tokens"], "finish.completion_tokens"),
-    ttft_ms: asNumberOrNull(finish["ttft_ms"], "finish.ttft_ms"),
-    tokens_per_second: asNumberOrNull(finish["tokens_per_second"], "finish.tokens_per_second")
-  };
-}
-function parseFailure(value) {
-  const failure = asRecord(value, "failure");
-  return {
-    message: asString(failure["message"], "failure.message"),
-    hint: asString(failure["hint"], "failure.hint")
-  };
-}
-function parseSteps(value, buffers) {
-  const steps = asRecord(value, "steps");
-  const count2 = asCount(steps["count"], "steps.count");
-  const width = asCount(steps["width"], "steps.width");
-  const candidateTexts = asList(steps["candidate_texts"], "steps.candidate_texts").map(
-    (texts, i) => asStrings(texts, `steps.candidate_texts.${i}`)
-  );
-  const block = {
-    first: asCount(steps["first"], "steps.first"),
-    count: count2,
-    width,
-    texts: asStrings(steps["texts"], "steps.texts"),
-    labels: asStrings(steps["labels"], "steps.labels"),
-    candidate_texts: candidateTexts,
-    columns: parseColumns(asStrings(steps["columns"], "steps.columns"), buffers, count2, width)
-  };
-  for (const name of ["texts", "labels", "candidate_texts"])
-    if (block[name].length !== count2)
-      throw new ProtocolError(`steps.${name} has ${block[name].length} entries, expected ${count2}`);
-  if (candidateTexts.some((texts) => texts.length > width))
-    throw new ProtocolError(`steps.candidate_texts has a row longer than ${width}`);
-  return block;
-}
-function parseColumns(names, buffers, count2, width) {
-  const views = asList(buffers, "buffers");
-  if (views.length !== names.length)
-    throw new ProtocolError(`${views.length} buffers for ${names.length} columns`);
-  const columns = {};
-  names.forEach((name, i) => {
-    if (!has(COLUMNS, name)) throw new ProtocolError(`unknown column ${show(name)}`);
-    if (has(columns, name)) throw new ProtocolError(`column ${name} twice`);
-    const length = has(CANDIDATE_COLUMNS, name) ? count2 * width : count2;
-    columns[name] = copyColumn(views[i], COLUMNS[name], length, name);
-  });
-  const missing = Object.keys(COLUMNS).find((name) => !has(columns, name));
-  if (missing !== void 0) throw new ProtocolError(`column ${missing} is missing`);
-  return columns;
-}
-function copyColumn(view, kind, length, name) {
-  const bytes = ArrayBuffer.isView(view) ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength) : view instanceof ArrayBuffer ? new Uint8Array(view) : null;
-  if (bytes === null) throw new ProtocolError(`column ${name} is no buffer`);
-  const expected = length * kind.BYTES_PER_ELEMENT;
-  if (bytes.byteLength !== expected)
-    throw new ProtocolError(`column ${name} has ${bytes.byteLength} bytes, expected ${expected}`);
-  return new kind(bytes.slice().buffer);
-}
-function has(data, name) {
-  return Object.hasOwn(data, name) && data[name] !== void 0;
-}
-function asRecord(value, where) {
-  if (typeof value === "object" && value !== null && !Array.isArray(value))
-    return value;
-  throw new ProtocolError(`${where} is ${show(value)}, expected an object`);
-}
-function asList(value, where) {
-  if (Array.isArray(value)) return value;
-  throw new ProtocolError(`${where} is ${show(value)}, expected a list`);
-}
-function asString(value, where) {
-  if (typeof value === "string") return value;
-  throw new ProtocolError(`${where} is ${show(value)}, expected text`);
-}
-function asStrings(value, where) {
-  return asList(value, where).map((entry, i) => asString(entry, `${where}.${i}`));
-}
-function asCount(value, where) {
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
-  throw new ProtocolError(`${where} is ${show(value)}, expected a whole number`);
-}
-function asNumberOrNull(value, where) {
-  if (value === null) return null;
-  if (typeof value === "number") return Number.isFinite(value) ? value : null;
-  throw new ProtocolError(`${where} is ${show(value)}, expected a number or null`);
-}
-function show(value) {
-  return String(JSON.stringify(value) ?? typeof value).slice(0, 60);
-}
-
 // src/status.ts
 var EMPTY = "Nothing has been generated yet. Write a prompt and press Generate.";
 var REASONS = {
@@ -1187,191 +1523,6 @@ var Status = class {
     if (fill instanceof HTMLElement) fill.style.width = `${100 * share}%`;
   }
 };
-
-// src/store.ts
-var Series = class {
-  #values = new Float64Array(64);
-  #length = 0;
-  get length() {
-    return this.#length;
-  }
-  /** The values so far; valid until the next `append`. */
-  get values() {
-    return this.#values.subarray(0, this.#length);
-  }
-  at(i) {
-    return i < this.#length ? this.#values[i] ?? Number.NaN : Number.NaN;
-  }
-  set(i, value) {
-    if (i < this.#length) this.#values[i] = value;
-  }
-  append(values, from) {
-    const length = this.#length + values.length - from;
-    if (length > this.#values.length) {
-      const room = new Float64Array(Math.max(length, 2 * this.#values.length));
-      room.set(this.#values);
-      this.#values = room;
-    }
-    for (let i = from; i < values.length; i++)
-      this.#values[this.#length + i - from] = values[i] ?? Number.NaN;
-    this.#length = length;
-  }
-};
-function emptyNumbers() {
-  return Object.fromEntries(Object.keys(STEP_COLUMNS).map((name) => [name, new Series()]));
-}
-var RunStore = class {
-  run = null;
-  info = null;
-  state = "";
-  prefill = null;
-  notices = [];
-  finish = null;
-  failure = null;
-  numbers = emptyNumbers();
-  #texts = [];
-  #labels = [];
-  #rows = [];
-  #seq = -1;
-  get count() {
-    return this.#texts.length;
-  }
-  /** Whether tokens may still come. */
-  get live() {
-    return this.run !== null && this.finish === null && this.failure === null && this.state !== "finished";
-  }
-  /** Whether the first token came with its distribution (`inspect`). */
-  get inspected() {
-    return !Number.isNaN(this.numbers.max_prob.at(0));
-  }
-  /** Steps before this one were taken over from another run; 0 for a run of its own. */
-  get branchedAt() {
-    return this.info?.branch?.at ?? 0;
-  }
-  text(i) {
-    return this.#texts[i] ?? "";
-  }
-  /** Take over what is new in an update; applying one twice changes nothing. */
-  apply(update) {
-    const change = { reset: false, gap: false, from: this.count, reflagged: [] };
-    if (update.run !== this.run) {
-      if (update.info === void 0) return { ...change, gap: true };
-      this.#clear(update.run);
-      change.reset = true;
-      change.from = 0;
-    }
-    if (update.seq >= this.#seq) this.#takeParts(update);
-    if (update.steps !== void 0) this.#takeSteps(update.steps, change);
-    return change;
-  }
-  step(i) {
-    const at = (name) => this.numbers[name].at(i);
-    const flags = at("flags");
-    return {
-      index: i,
-      text: this.text(i),
-      label: this.#labels[i] ?? "",
-      tokenId: at("token_id"),
-      logprob: at("logprob"),
-      prob: Math.exp(at("logprob")),
-      rank: at("rank"),
-      processedProb: Math.exp(at("processed_logprob")),
-      maxProb: at("max_prob"),
-      entropy: at("entropy"),
-      margin: at("margin"),
-      restMass: at("rest_mass"),
-      processedRestMass: at("processed_rest_mass"),
-      draw: at("draw"),
-      elapsed: at("elapsed"),
-      incomplete: (flags & FLAGS.incomplete) !== 0,
-      special: (flags & FLAGS.special) !== 0,
-      forced: (flags & FLAGS.forced) !== 0,
-      kept: (flags & FLAGS.kept) !== 0,
-      taken: i < this.branchedAt,
-      branched: i > 0 && i === this.branchedAt
-    };
-  }
-  /** The recorded alternatives of a step, likeliest (raw) first; empty if it was not inspected. */
-  candidates(i) {
-    const place = this.#rows[i];
-    if (place === void 0) return [];
-    const chosen = this.numbers.token_id.at(i);
-    const found = [];
-    for (let k = 0; k < place.block.width; k++) {
-      const candidate = readCandidate(place.block, place.row, k, chosen);
-      if (candidate !== null) found.push(candidate);
-    }
-    const taken = found.find((candidate) => candidate.chosen);
-    if (taken !== void 0) taken.rank = this.numbers.rank.at(i);
-    return found;
-  }
-  #clear(run) {
-    this.run = run;
-    this.info = null;
-    this.state = "";
-    this.prefill = null;
-    this.notices = [];
-    this.finish = null;
-    this.failure = null;
-    this.numbers = emptyNumbers();
-    this.#texts = [];
-    this.#labels = [];
-    this.#rows = [];
-    this.#seq = -1;
-  }
-  #takeParts(update) {
-    this.#seq = update.seq;
-    if (update.info !== void 0) this.info = update.info;
-    if (update.state !== void 0) this.state = update.state;
-    if (update.prefill !== void 0) this.prefill = update.prefill;
-    if (update.notices !== void 0) this.notices = update.notices;
-    if (update.finish !== void 0) this.finish = update.finish;
-    if (update.failure !== void 0) this.failure = update.failure;
-  }
-  #takeSteps(block, change) {
-    const have = this.count;
-    if (block.first > have) {
-      change.gap = true;
-      return;
-    }
-    const skip = Math.min(have - block.first, block.count);
-    change.reflagged = this.#takeFlags(block, skip);
-    for (const name of Object.keys(STEP_COLUMNS))
-      this.numbers[name].append(block.columns[name], skip);
-    for (let row = skip; row < block.count; row++) {
-      this.#texts.push(block.texts[row] ?? "");
-      this.#labels.push(block.labels[row] ?? "");
-      this.#rows.push({ block, row });
-    }
-  }
-  /** A replayed step is the one that is known, except that it may have been rolled back since. */
-  #takeFlags(block, rows) {
-    const changed = [];
-    for (let row = 0; row < rows; row++) {
-      const i = block.first + row;
-      const flags = block.columns.flags[row] ?? 0;
-      if (flags === this.numbers.flags.at(i)) continue;
-      this.numbers.flags.set(i, flags);
-      changed.push(i);
-    }
-    return changed;
-  }
-};
-function readCandidate(block, row, k, chosen) {
-  const columns = block.columns;
-  const at = row * block.width + k;
-  const id = columns.candidate_id[at] ?? -1;
-  if (id < 0) return null;
-  return {
-    id,
-    label: block.candidate_texts[row]?.[k] ?? "",
-    rank: k + 1,
-    raw: Math.exp(columns.candidate_logprob[at] ?? Number.NaN),
-    processed: Math.exp(columns.candidate_processed_logprob[at] ?? Number.NaN),
-    removedBy: STAGES[columns.candidate_removed_by[at] ?? 0] ?? "unknown stage",
-    chosen: id === chosen
-  };
-}
 
 // src/styles.ts
 var THEME = `
@@ -1605,7 +1756,7 @@ tr.removed .label { color: var(--dim); text-decoration: line-through; text-decor
 .draw-mark { position: absolute; top: -4px; bottom: -4px; width: 2px; margin-left: -1px; background: var(--fg); box-shadow: 0 0 0 1px var(--bg); }
 .draw-ends { display: flex; justify-content: space-between; gap: 8px; margin-top: 6px; color: var(--dim); font-size: 11.5px; font-variant-numeric: tabular-nums; text-align: center; }
 `;
-var REST = `
+var REST2 = `
 @container (max-width: 369px) {
   .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .side { min-height: 470px; padding: 10px 8px; }
@@ -1628,7 +1779,7 @@ var REST = `
   tr.chosen { outline: 2px solid Highlight; outline-offset: -2px; }
 }
 `;
-var STYLES = THEME + CARD + META + TOKENS + PLOT + SIDE + REST;
+var STYLES = THEME + CARD + META + TOKENS + PLOT + SIDE + REST2;
 
 // src/summary.ts
 function describeParams(params) {
@@ -1752,60 +1903,6 @@ function setFigure(node, before, value, after) {
   setText(middle, value);
   setText(last, after);
 }
-
-// src/sync.ts
-function onTrait(model, name, listener, signal) {
-  const event = `change:${name}`;
-  model.on(event, listener);
-  signal.addEventListener("abort", () => model.off(event, listener), { once: true });
-}
-function onMessage(model, listener, signal) {
-  model.on("msg:custom", listener);
-  signal.addEventListener("abort", () => model.off("msg:custom", listener), { once: true });
-}
-function attempt(action) {
-  try {
-    action();
-  } catch (error) {
-    console.warn("cartoolkit: the kernel could not be reached", error);
-  }
-}
-function send(model, message) {
-  attempt(() => model.send(message));
-}
-var TraitWriter = class {
-  #model;
-  #pending = {};
-  #timer;
-  constructor(model, signal) {
-    this.#model = model;
-    signal.addEventListener("abort", () => this.flush(), { once: true });
-  }
-  /** Write after `delay` ms without another write. */
-  later(name, value, delay) {
-    this.#pending[name] = value;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.flush(), delay);
-  }
-  now(name, value) {
-    this.#pending[name] = value;
-    this.flush();
-  }
-  /** Whether a write is still to come. */
-  waiting(name) {
-    return Object.hasOwn(this.#pending, name);
-  }
-  flush() {
-    clearTimeout(this.#timer);
-    const entries = Object.entries(this.#pending);
-    this.#pending = {};
-    if (entries.length === 0) return;
-    attempt(() => {
-      for (const [name, value] of entries) this.#model.set(name, value);
-      this.#model.save_changes();
-    });
-  }
-};
 
 // src/theme.ts
 function luminance(colour) {
@@ -2274,210 +2371,158 @@ function readout(step, metric) {
   return words.join(" · ");
 }
 
-// src/run_view.ts
+// src/run_parts.ts
 var WRITE_DELAY = 120;
-var ASK_AGAIN = 500;
-var REST2 = 2;
-var FRAME = 16;
 var SECOND_CLICK = 700;
-var RunView = class {
+var RunParts = class {
   host = h("div", { class: "cartoolkit-run", "data-lm-suppress-shortcuts": "true" });
+  card = h("article", { class: "card", "data-testid": "run-view", "aria-label": "generation" });
+  header;
+  notices = new Notices();
+  status = new Status();
+  footer = new Footer();
+  tooltip = new Tooltip();
+  legend;
+  tokens;
+  plot;
+  panel;
   #model;
-  #store = new RunStore();
+  #hooks;
+  #feed;
   #writer;
   #metric = "max_prob";
   #threshold = 0.4;
   #selected = null;
-  #frame = 0;
-  #timer;
-  #flushed = { end: 0, cost: 0 };
-  #reset = false;
-  #reflagged = [];
-  #asked = { what: "", when: Number.NEGATIVE_INFINITY };
-  /** The run of which the kernel was heard last, as opposed to one that was saved with the page. */
-  #heard = null;
   #branched = Number.NEGATIVE_INFINITY;
-  #card = h("article", { class: "card", "data-testid": "run-view", "aria-label": "generation" });
-  #header;
-  #notices = new Notices();
-  #status = new Status();
-  #footer = new Footer();
-  #tooltip = new Tooltip();
-  #legend;
-  #tokens;
-  #plot;
-  #panel;
-  constructor(model, signal) {
+  constructor(model, signal, hooks = {}) {
     this.#model = model;
-    this.#header = new Header(model.get("show_model") !== false);
-    this.#writer = new TraitWriter(model, signal);
-    this.#legend = new Legend((metric) => this.#chooseMetric(metric), signal);
-    this.#tokens = new TokenText(
-      this.#store,
+    this.#hooks = hooks;
+    this.#feed = new Feed(
+      model,
       {
-        onSelect: (index) => this.#choose(index),
-        onHover: (index, anchor) => {
-          this.#plot.hover(index);
-          this.#readOut(index, anchor);
-        }
+        onBegin: (update, before) => this.#begin(update, before),
+        onFrame: (news) => this.#show(news)
       },
       signal
     );
-    this.#plot = new Plot(
+    this.header = new Header(model.get("show_model") !== false);
+    this.#writer = new TraitWriter(model, signal);
+    this.legend = new Legend((metric) => this.#chooseMetric(metric), signal);
+    this.tokens = this.#makeTokens(signal);
+    this.plot = this.#makePlot(signal);
+    this.panel = this.#makePanel(signal);
+  }
+  get store() {
+    return this.#feed.store;
+  }
+  get threshold() {
+    return this.#threshold;
+  }
+  /** Put the card, with what a view has laid out in it, into the host. */
+  mount(...content) {
+    this.card.append(...content, this.status.spoken, this.tooltip.node);
+    const style = h("style", {}, STYLES);
+    this.host.attachShadow({ mode: "open" }).append(style, h("div", { class: "view" }, this.card));
+  }
+  /** Show what is there, then listen, then say what one has. */
+  start(signal) {
+    this.#readTraits();
+    this.#feed.start(signal);
+    for (const name of ["metric", "threshold", "selected", "can_branch"])
+      onTrait(this.#model, name, () => this.#traitChanged(), signal);
+    followTheme(this.host, (dark) => this.card.parentElement?.classList.toggle("dark", dark), signal);
+    this.#feed.ready();
+  }
+  /** Select a token, for all views of this model; null selects none. */
+  choose(selected) {
+    if (selected !== this.#selected) this.#writer.now("selected", selected);
+  }
+  #makeTokens(signal) {
+    const onHover = (index, anchor) => {
+      this.plot.hover(index);
+      this.#readOut(index, anchor);
+    };
+    return new TokenText(this.store, { onSelect: (index) => this.#chosen(index), onHover }, signal);
+  }
+  #makePlot(signal) {
+    const onHover = (index, anchor) => {
+      this.tokens.hover(index);
+      this.#readOut(index, anchor);
+    };
+    return new Plot(
       {
-        onSelect: (index) => this.#choose(index),
-        onHover: (index, anchor) => {
-          this.#tokens.hover(index);
-          this.#readOut(index, anchor);
-        },
+        onSelect: (index) => this.#chosen(index),
+        onHover,
         onThreshold: (value, done) => this.#moveThreshold(value, done)
       },
       signal
     );
-    this.#panel = new SidePanel(
+  }
+  #makePanel(signal) {
+    return new SidePanel(
       {
-        onFollow: () => this.#choose(null),
+        onFollow: () => this.#chosen(null),
         onBranch: (step, token) => this.#branch(step, token),
         onRelease: () => this.#showSelected()
       },
       signal
     );
-    this.#assemble();
-    signal.addEventListener("abort", () => this.#stop(), { once: true });
   }
-  /** Show what is there, then listen, then say what one has. */
-  start(signal) {
-    this.#readTraits();
-    const snapshot = this.#model.get("snapshot");
-    if (typeof snapshot === "object" && snapshot !== null)
-      this.#receive(snapshot, snapshot.buffers ?? []);
-    this.#flush();
-    onMessage(this.#model, (content, buffers) => this.#hear(content, buffers), signal);
-    for (const name of ["metric", "threshold", "selected", "can_branch"])
-      onTrait(this.#model, name, () => this.#traitChanged(), signal);
-    followTheme(this.host, (dark) => this.#card.parentElement?.classList.toggle("dark", dark), signal);
-    send(this.#model, ready(this.#store.run, this.#store.count));
+  /** A run that begins has nothing selected; one that is replayed keeps what is, and a branch its place. */
+  #begin(update, before) {
+    if (before !== null && update.steps === void 0 && update.info?.branch === void 0) this.choose(null);
   }
-  #stop() {
-    cancelAnimationFrame(this.#frame);
-    clearTimeout(this.#timer);
-  }
-  #assemble() {
-    const top = h("div", { class: "meta" }, this.#legend.node, this.#status.node);
-    const main = h("div", { class: "main" }, top, this.#tokens.node, this.#plot.node);
-    const columns = h("div", { class: "columns" }, main, this.#panel.node);
-    this.#card.append(
-      this.#header.node,
-      this.#notices.node,
-      columns,
-      this.#footer.node,
-      this.#status.spoken,
-      this.#tooltip.node
-    );
-    const style = h("style", {}, STYLES);
-    this.host.attachShadow({ mode: "open" }).append(style, h("div", { class: "view" }, this.#card));
-  }
-  #hear(content, buffers) {
-    const run = this.#receive(content, buffers);
-    if (run !== null) this.#heard = run;
-  }
-  /** Take an update over; the run that it is about, or null if it cannot be read. */
-  #receive(content, buffers) {
-    let update;
-    try {
-      update = parseUpdate(content, buffers);
-    } catch (error) {
-      console.warn("cartoolkit: a message was ignored:", error instanceof Error ? error.message : error);
-      return null;
-    }
-    const before = this.#store.run;
-    const change = this.#store.apply(update);
-    if (change.reset) {
-      this.#reset = true;
-      this.#reflagged = [];
-      if (before !== null && update.steps === void 0 && update.info?.branch === void 0)
-        this.#choose(null);
-    }
-    this.#reflagged.push(...change.reflagged);
-    if (change.gap) this.#ask(update.run);
-    this.#schedule();
-    return update.run;
-  }
-  /** Ask for what is missing, but not once for each message that shows it. */
-  #ask(run) {
-    const what = `${run} ${this.#store.run} ${this.#store.count}`;
-    if (what === this.#asked.what && performance.now() - this.#asked.when < ASK_AGAIN) return;
-    this.#asked = { what, when: performance.now() };
-    send(this.#model, ready(this.#store.run, this.#store.count));
-  }
-  /** One flush a frame; where one takes long, as with thousands of tokens in one paragraph, fewer. */
-  #schedule() {
-    if (this.#frame !== 0 || this.#timer !== void 0) return;
-    const rest = this.#flushed.end + REST2 * this.#flushed.cost - performance.now();
-    const request = () => {
-      this.#timer = void 0;
-      this.#frame = requestAnimationFrame(() => this.#flush());
-    };
-    if (rest > FRAME) this.#timer = setTimeout(request, rest);
-    else request();
-  }
-  #flush() {
-    this.#frame = 0;
-    const start = performance.now();
-    this.#show();
-    const end = performance.now();
-    this.#flushed = { end, cost: end - start };
-  }
-  #show() {
-    const store = this.#store;
-    if (this.#reset) this.#tokens.clear();
-    this.#reset = false;
-    this.#tokens.append();
-    this.#tokens.reflag(this.#reflagged.splice(0));
-    this.#header.update(store.info);
-    this.#notices.update(store);
-    this.#status.update(store);
-    this.#card.dataset["phase"] = phaseOf(store);
-    this.#card.toggleAttribute("data-none", store.count === 0 && !store.live);
-    this.#card.toggleAttribute("data-bare", store.count > 0 && !store.inspected);
-    this.#plot.setData(store.numbers.max_prob.values, store.live, store.branchedAt);
+  #show(news) {
+    const { store } = this;
+    if (news.reset) this.tokens.clear();
+    this.tokens.append();
+    this.tokens.reflag(news.changed);
+    this.header.update(store.info);
+    this.notices.update(store);
+    this.status.update(store);
+    this.card.dataset["phase"] = phaseOf(store);
+    this.card.toggleAttribute("data-none", store.count === 0 && !store.live);
+    this.card.toggleAttribute("data-bare", store.count > 0 && !store.inspected);
+    this.plot.setData(store.numbers.max_prob.values, store.live, store.branchedAt);
     this.#showThreshold();
     this.#showSelected();
-    if (store.live) this.#tokens.followEnd();
+    this.#hooks.onShow?.(news);
+    if (store.live) this.tokens.followEnd();
   }
   #showThreshold() {
-    this.#tokens.setThreshold(this.#threshold);
-    this.#plot.setThreshold(this.#threshold);
-    this.#legend.update(this.#metric, this.#threshold);
-    this.#footer.update(this.#store, this.#threshold);
+    this.tokens.setThreshold(this.#threshold);
+    this.plot.setThreshold(this.#threshold);
+    this.legend.update(this.#metric, this.#threshold);
+    this.footer.update(this.store, this.#threshold);
+    this.#hooks.onThreshold?.(this.#threshold);
   }
   #showSelected() {
-    const { count: count2 } = this.#store;
+    const { count: count2 } = this.store;
     const selected = this.#selected !== null && this.#selected < count2 ? this.#selected : null;
-    const shown = selected ?? this.#panel.held(this.#store) ?? (count2 > 0 ? count2 - 1 : null);
-    this.#tokens.select(selected, shown);
-    this.#plot.select(shown, selected !== null);
-    this.#panel.show(this.#store, shown, { follows: selected === null, offers: this.#canBranch });
+    const shown = selected ?? this.panel.held(this.store) ?? (count2 > 0 ? count2 - 1 : null);
+    this.tokens.select(selected, shown);
+    this.plot.select(shown, selected !== null);
+    this.panel.show(this.store, shown, { follows: selected === null, offers: this.#canBranch });
   }
   /** Whether somebody is there to go on from a token of the run shown. */
   get #canBranch() {
-    return this.#model.get("can_branch") === true && this.#heard !== null && this.#heard === this.#store.run;
+    return this.#model.get("can_branch") === true && this.#feed.attended;
   }
   #branch(step, token) {
     const now = performance.now();
-    if (this.#store.run === null || now - this.#branched < SECOND_CLICK) return;
+    if (this.store.run === null || now - this.#branched < SECOND_CLICK) return;
     this.#branched = now;
-    send(this.#model, branch(this.#store.run, step, token));
+    send(this.#model, branch(this.store.run, step, token));
   }
   #readTraits() {
     const metric = this.#model.get("metric");
     const threshold = this.#model.get("threshold");
     const selected = this.#model.get("selected");
     this.#metric = isMetric(metric) ? metric : "max_prob";
-    const moving = this.#plot.dragging || this.#writer.waiting("threshold");
+    const moving = this.plot.dragging || this.#writer.waiting("threshold");
     if (!moving && Number.isFinite(threshold)) this.#threshold = clampValue(threshold);
     this.#selected = Number.isInteger(selected) && selected !== null && selected >= 0 ? selected : null;
-    this.#tokens.setMetric(this.#metric);
+    this.tokens.setMetric(this.#metric);
   }
   #traitChanged() {
     this.#readTraits();
@@ -2487,8 +2532,9 @@ var RunView = class {
   #chooseMetric(metric) {
     this.#writer.now("metric", metric);
   }
-  #choose(selected) {
-    if (selected !== this.#selected) this.#writer.now("selected", selected);
+  #chosen(selected) {
+    this.choose(selected);
+    this.#hooks.onChoose?.(selected);
   }
   #moveThreshold(value, done) {
     this.#threshold = value;
@@ -2497,18 +2543,28 @@ var RunView = class {
     this.#showThreshold();
   }
   #readOut(index, anchor) {
-    if (index === null || anchor === null) this.#tooltip.hide();
-    else this.#tooltip.show(this.#store.step(index), anchor, this.#card, this.#metric);
+    if (index === null || anchor === null) this.tooltip.hide();
+    else this.tooltip.show(this.store.step(index), anchor, this.card, this.#metric);
   }
 };
+
+// src/run_view.ts
+function assemble(parts) {
+  const { header, notices, legend, status, tokens, plot, panel, footer } = parts;
+  const top = h("div", { class: "meta" }, legend.node, status.node);
+  const main = h("div", { class: "main" }, top, tokens.node, plot.node);
+  const columns = h("div", { class: "columns" }, main, panel.node);
+  parts.mount(header.node, notices.node, columns, footer.node);
+}
 function renderRun(model, el) {
   const controller = new AbortController();
-  const view = new RunView(model, controller.signal);
-  el.append(view.host);
-  view.start(controller.signal);
+  const parts = new RunParts(model, controller.signal);
+  assemble(parts);
+  el.append(parts.host);
+  parts.start(controller.signal);
   return () => {
     controller.abort();
-    view.host.remove();
+    parts.host.remove();
   };
 }
 
