@@ -6,8 +6,13 @@ starts where it stands. Numbers travel as binary columns (`cartoolkit.trace.colu
 in the order that `steps.columns` names. The same shape, with its buffers inside, is the `snapshot` trait
 that a saved notebook keeps.
 
-Browser to kernel, two kinds. `ready`: the view shows `steps` steps of run `run` (None: nothing yet).
+A run that looks things up drops tokens. They stay, with other flags: a `steps` block may begin before
+what a view has, and of the steps that it knows it then takes over flags and texts. The parts `look_ups`,
+`retrieved`, `what_if` and `beside` always come whole.
+
+Browser to kernel, three kinds. `ready`: the view shows `steps` steps of run `run` (None: nothing yet).
 `branch`: go on from step `step` of run `run`, with `token` there or, where it is None, with a new draw.
+`pick`: show the run of row `row` of `beside`.
 
 The JSON files in `tests/fixtures/protocol` are examples that both halves are tested against; the other
 half of this file is `widgets/src/protocol.ts`.
@@ -27,21 +32,33 @@ if TYPE_CHECKING:
     from cartoolkit.trace import Step
 
 __all__ = [
+    "LONGEST_PASSAGE",
     "PROTOCOL_VERSION",
+    "BesideRow",
     "Branch",
     "BranchPoint",
+    "BudgetUsed",
+    "ChancePair",
     "Failure",
     "Finish",
+    "LookUpRow",
+    "Pick",
+    "PolicyInfo",
     "Prefill",
     "Ready",
     "RunInfo",
+    "ShownHit",
     "StepsBlock",
+    "SupposedLookUp",
     "Update",
+    "WhatIf",
     "parse_message",
     "steps_block",
 ]
 
 PROTOCOL_VERSION = 1
+LONGEST_PASSAGE = 2000
+"""Characters of a passage that travel; the rest is cut off."""
 
 
 class BranchPoint(TypedDict):
@@ -49,6 +66,19 @@ class BranchPoint(TypedDict):
 
     at: int
     text: str
+
+
+class PolicyInfo(TypedDict):
+    """The policy that decides about look-ups.
+
+    `trigger` says in plain words when it looks something up; `threshold` is that of its trigger, None where
+    it has none; `retriever` is what it asks.
+    """
+
+    name: str
+    trigger: str
+    threshold: float | None
+    retriever: str
 
 
 class RunInfo(TypedDict):
@@ -63,6 +93,7 @@ class RunInfo(TypedDict):
     prompt: str
     params: dict[str, Any]
     branch: NotRequired[BranchPoint]
+    policy: NotRequired[PolicyInfo]
 
 
 class Prefill(TypedDict):
@@ -107,6 +138,118 @@ class Failure(TypedDict):
     hint: str
 
 
+class ShownHit(TypedDict):
+    """A passage that a look-up found.
+
+    `added`: it entered the prompt. `used` are ranges of its text, in characters (code points), whose words
+    stand in the answer after the look-up. `text` is at most `LONGEST_PASSAGE` characters; `score` is None
+    where it is no finite number.
+    """
+
+    id: str
+    title: str
+    source: str
+    score: float | None
+    text: str
+    added: bool
+    used: list[tuple[int, int]]
+
+
+class ChancePair(TypedDict):
+    """Raw probability of a token before and after a look-up, at the place where the new text differs.
+
+    None where the token was not among the recorded candidates. The first pair of a look-up is that of the
+    token which was dropped, the second that of the token in its place, if it is another.
+    """
+
+    text: str
+    before: float | None
+    after: float | None
+
+
+class LookUpRow(TypedDict):
+    """A look-up.
+
+    `at`: the step before which it was made. `position`, `keep`, `dropped`: tokens of the answer that stood,
+    that stayed, and that went. `outcome`: found, nothing, failed or timeout; `note` says more, if there is
+    more to say. `ms`: of the look-up; `prefill_tokens`, `reused_tokens`, `prefill_ms`: of reading the prompt
+    again, None where that was not done or is not done yet.
+    """
+
+    at: int
+    position: int
+    keep: int
+    dropped: int
+    query: str
+    reason: str
+    trigger_steps: list[int]
+    upfront: bool
+    outcome: str
+    note: str
+    hits: list[ShownHit]
+    ms: float | None
+    prefill_tokens: int | None
+    reused_tokens: int | None
+    prefill_ms: float | None
+    chances: list[ChancePair]
+
+
+class SupposedLookUp(TypedDict):
+    """A look-up that a policy would make: before which step, for the doubt of which steps, and why."""
+
+    at: int
+    trigger_steps: list[int]
+    reason: str
+
+
+class WhatIf(TypedDict):
+    """Which look-ups a policy would make over the steps of this run.
+
+    `threshold` is None for a policy that has none. `runs`: the run is still going on, so more may follow.
+    """
+
+    threshold: float | None
+    policy: str
+    look_ups: list[SupposedLookUp]
+    runs: bool
+
+
+class BudgetUsed(TypedDict):
+    """What a run has used of what its policy allows.
+
+    `retrievals` of `max_retrievals` look-ups brought something new, `fruitless` ones did not. `decoded`
+    tokens, of which `kept` stand. `context_tokens`, of the passages in the prompt, is None while it is not
+    known; `max_context_tokens` is None where there is no limit.
+    """
+
+    retrievals: int
+    max_retrievals: int
+    kept: int
+    decoded: int
+    fruitless: int
+    context_tokens: int | None
+    max_context_tokens: int | None
+
+
+class BesideRow(TypedDict):
+    """The same question under another policy: what came of it and what it cost.
+
+    `prefilled` counts the prompt tokens that were read, those of re-reads included; `ms` is the time from
+    the question to the end. `running`: it is being answered. `failed`: an error's sentence, empty if all
+    went well. `shown`: it is the run on the page. A row that waits for its turn has no answer, `ms` None.
+    """
+
+    policy: str
+    answer: str
+    look_ups: int
+    decoded: int
+    prefilled: int
+    ms: float | None
+    running: bool
+    failed: str
+    shown: bool
+
+
 class Update(TypedDict):
     """What has changed; a part that is not there has not."""
 
@@ -121,6 +264,11 @@ class Update(TypedDict):
     notices: NotRequired[list[str]]
     finish: NotRequired[Finish]
     failure: NotRequired[Failure]
+    look_ups: NotRequired[list[LookUpRow]]
+    retrieved: NotRequired[list[int]]
+    budget: NotRequired[BudgetUsed]
+    what_if: NotRequired[WhatIf]
+    beside: NotRequired[list[BesideRow]]
 
 
 # Names of runs are ours and short; numbers are those of a 32-bit column.
@@ -151,11 +299,19 @@ class Branch(_FromBrowser):
     token: _Number | None
 
 
-_MESSAGE: TypeAdapter[Ready | Branch] = TypeAdapter(Annotated[Ready | Branch, Field(discriminator="type")])
+class Pick(_FromBrowser):
+    """Someone wants to see the run of a row of the comparison."""
+
+    type: Literal["pick"]
+    row: _Number
+
+
+_Message = Ready | Branch | Pick
+_MESSAGE: TypeAdapter[_Message] = TypeAdapter(Annotated[_Message, Field(discriminator="type")])
 _LONGEST_FAULT = 200
 
 
-def parse_message(content: object) -> Ready | Branch:
+def parse_message(content: object) -> Ready | Branch | Pick:
     """Check a message from the browser.
 
     Raises:
