@@ -72,6 +72,12 @@ class Recording:
                     yield Ended(recorded["ended"])
                 yield Rewound(recorded["keep"])
 
+    def row(self, position: int) -> int:
+        """`Step.index` of the step after `position` steps, or the one that would follow the last."""
+        if position < len(self.steps):
+            return self.steps[position].index
+        return self.steps[-1].index + 1 if self.steps else 0
+
     def outcome(self, look_up: LookUp, position: int) -> Report:
         """What came of a look-up after `position` steps: as recorded, or supposed to be something new."""
         same = (each for each in self.look_ups.get(position, ()) if each.get("query") == look_up.query)
@@ -90,10 +96,12 @@ class Simulation:
         look_ups: in order.
         finish: how and where it would have ended. Its tally counts every look-up as one that brought
             something new.
+        at: `Step.index` of the step before which each look-up would have been made.
     """
 
     look_ups: tuple[LookUp, ...]
     finish: Finish
+    at: tuple[int, ...] = ()
 
     @property
     def trigger_steps(self) -> tuple[int, ...]:
@@ -119,16 +127,18 @@ def simulate(
     controller = drive(policy, question, thinking=thinking)
     reports = recording.reports()
     look_ups: list[LookUp] = []
+    at: list[int] = []
     decision, position = next(controller), 0
     while not isinstance(decision, Finish):
         if isinstance(decision, LookUp):
             look_ups.append(decision)
+            at.append(recording.row(position))
             report = recording.outcome(decision, position)
         else:
             report = next(reports)
             position += isinstance(report, Step)
         decision = controller.send(report)
-    return Simulation(tuple(look_ups), decision)
+    return Simulation(tuple(look_ups), decision, tuple(at))
 
 
 def _light_steps(trace: Trace) -> Iterator[Step]:

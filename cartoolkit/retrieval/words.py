@@ -7,6 +7,7 @@ import unicodedata
 
 __all__ = [
     "FUNCTION_WORDS",
+    "content_word_spans",
     "content_words",
     "has_word_character",
     "is_unspaced",
@@ -82,10 +83,19 @@ def content_words(text: str) -> list[str]:
     ['capital', 'U.S', "what's", "capital's", 'name']
     """
     words: dict[str, str] = {}
-    for word in _WORD.findall(text):
-        if word.casefold() not in FUNCTION_WORDS:
-            words.setdefault(word.casefold(), word)
+    for start, end in content_word_spans(text):
+        words.setdefault(text[start:end].casefold(), text[start:end])
     return list(words.values())
+
+
+def content_word_spans(text: str) -> list[tuple[int, int]]:
+    """Where the words of `text` stand that are no function words, as (start, end), repetitions included.
+
+    >>> content_word_spans("Gold is Au, and Au is gold.")
+    [(0, 4), (8, 10), (16, 18), (22, 26)]
+    """
+    words = _WORD.finditer(text)
+    return [found.span() for found in words if found.group().casefold() not in FUNCTION_WORDS]
 
 
 def limit_words(text: str, most: int) -> str:

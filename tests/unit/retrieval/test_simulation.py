@@ -37,8 +37,10 @@ STEADY = settings(derandomize=True, deadline=None, database=None, max_examples=2
 MODEL = ModelInfo(
     name="tiny", engine="torch", device="cpu", dtype="float32", context_length=64, vocab_size=99
 )
+# Sixty-fourths: a trace keeps float32, which may lie on the other side of a threshold such as 0.4.
 PIECES = st.tuples(
-    st.sampled_from(["It", " is", " so", ".", " And", "ing", "\n", "。", " the"]), st.floats(0.0625, 1)
+    st.sampled_from(["It", " is", " so", ".", " And", "ing", "\n", "。", " the"]),
+    st.integers(4, 64).map(lambda n: n / 64),
 )
 
 
@@ -100,6 +102,17 @@ def test_look_ups_over_a_text_by_hand():
         (5, 4, "Capital? It is Belize", (4,))
     ]
     assert simulate(run, preset("rollback", threshold=0.2), "Capital?").look_ups == ()
+
+
+def test_a_replay_says_before_which_step_it_would_have_looked_something_up():
+    run = steps("It", " is", (" Bel", 0.5), "ize", (" City", 0.3), ".")
+    assert simulate(run, preset("rollback", threshold=0.6, cooldown_tokens=0), "Capital?").at == (3, 5)
+    # The sentence has ended with the answer, after its last step.
+    assert simulate(run, preset("flare", threshold=0.6), "Capital?").at == (6,)
+    assert simulate(run, preset("upfront"), "Capital?").at == (0,)
+    # Step 1 was dropped and nothing says where, so only its number is left out.
+    standing = trace([run[0], _dropped(run[1]), run[2], run[3]])
+    assert simulate(standing, preset("rollback", threshold=0.6), "Capital?").at == (3,)
 
 
 def test_a_saved_trace_is_replayed_as_its_steps_are():
