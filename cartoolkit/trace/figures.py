@@ -12,6 +12,7 @@ from matplotlib import font_manager
 from matplotlib.ticker import MaxNLocator
 
 from cartoolkit.trace.glyphs import clip, probability, visible, visible_line
+from cartoolkit.trace.look_ups import look_ups_of
 from cartoolkit.trace.metrics import low_runs
 from cartoolkit.trace.text import token_label
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_candidates", "plot_comparison", "plot_confidence"]
 
 _CURVE, _LOW, _CUT, _RAW, _DIM = "#0b5cad", "#d97706", "#b42318", "#8a97a5", "#5b6570"
+_FOUND = "#0b6b3a"
 _NAMED_STEPS = 60
 # Families that hold Chinese, Japanese, Korean or emoji, tried after the reader's own and before boxes.
 _FALLBACKS = (
@@ -47,8 +49,9 @@ def plot_confidence(trace: Trace, ax: Axes | None = None, *, threshold: float, w
     """The raw max probability of each step along the text.
 
     Steps below `threshold` are amber, runs of at least `window` of them are shaded. A thin line hangs
-    down to the raw probability of the chosen token where that is not the likeliest one. Up to 60 steps
-    are named on the axis, more are numbered.
+    down to the raw probability of the chosen token where that is not the likeliest one. The line joins the
+    steps that stand; stretches that were rolled back are dashed, and ▲n stands where look-up n was made,
+    green if it found something new. Up to 60 steps are named on the axis, more are numbered.
 
     Args:
         trace: with nothing recorded, the axes say so.
@@ -66,13 +69,12 @@ def plot_confidence(trace: Trace, ax: Axes | None = None, *, threshold: float, w
         ax.axvspan(first - 0.5, end - 0.5, color=_LOW, alpha=0.18, linewidth=0, label=label)
     ax.axhline(threshold, color=_CUT, linestyle="--", linewidth=1, label=f"threshold {threshold:g}")
     _draw_chosen(ax, trace)
-    steps = np.arange(len(values))
-    ax.plot(steps, values, color=_CURVE, linewidth=1.4, marker=".", markersize=4, zorder=3)
+    steps, kept = np.arange(len(values)), trace.flag("kept")
+    ax.plot(steps[kept], values[kept], color=_CURVE, linewidth=1.4, marker=".", markersize=4, zorder=3)
     low = values < threshold
     ax.plot(steps[low], values[low], "o", color=_LOW, markersize=4.5, zorder=4)
-    gone = ~trace.flag("kept")
-    if gone.any():
-        ax.plot(steps[gone], values[gone], "x", color=_DIM, zorder=5, label="rolled back")
+    _draw_dropped(ax, values, ~kept)
+    _mark_look_ups(ax, trace)
     _name_steps(ax, trace)
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4, frameon=False, fontsize=8, borderaxespad=0.2)
     return ax
@@ -138,6 +140,34 @@ def _draw_chosen(ax: Axes, trace: Trace) -> None:
         prob = np.exp(trace.columns["logprob"][other].astype(np.float64))
         ax.vlines(other, prob, trace.columns["max_prob"][other], color=_RAW, linewidth=0.8, zorder=2)
         ax.plot(other, prob, "_", color=_RAW, markersize=5, zorder=2, label="chosen, if rank > 1")
+
+
+def _draw_dropped(ax: Axes, values: np.ndarray, gone: np.ndarray) -> None:
+    """Each stretch that was rolled back, from the step before it; values: float [n], gone: bool [n]."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], gone, [False]))))
+    style = {"color": _DIM, "linestyle": "--", "linewidth": 1, "marker": "x", "markersize": 5, "zorder": 5}
+    for i, (first, end) in enumerate(zip(edges[::2], edges[1::2], strict=True)):
+        begin = max(first - 1, 0)
+        marked = list(range(first - begin, end - begin))
+        label = "rolled back" if i == 0 else None
+        ax.plot(np.arange(begin, end), values[begin:end], markevery=marked, label=label, **style)
+
+
+def _mark_look_ups(ax: Axes, trace: Trace) -> None:
+    """▲n below the curve, between the step before the look-up and the one after it."""
+    for look_up in look_ups_of(trace.events):
+        at = min(look_up.at, len(trace)) - 0.5
+        color = _FOUND if look_up.outcome == "found" else _DIM
+        ax.axvline(at, color=color, linewidth=0.8, linestyle=":", zorder=1)
+        ax.annotate(
+            f"▲{look_up.number}",
+            (at, 0),
+            (1, 1),
+            textcoords="offset points",
+            fontsize=8,
+            color=color,
+            zorder=6,
+        )
 
 
 def _name_steps(ax: Axes, trace: Trace, count: int | None = None) -> None:

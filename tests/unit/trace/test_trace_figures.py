@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 from trace_samples import VOCAB, empty, header, plain, sky, step, trace
 
-from cartoolkit.trace import Trace
+from cartoolkit.trace import Event, Trace
 
 mpl.use("Agg")
 AMBER, DASHED = "#d97706", "#b42318"
@@ -102,10 +102,37 @@ def test_characters_without_a_glyph_are_boxes_and_not_warnings():
     assert names(ax) == ["a▯▯"]
 
 
-def test_rolled_back_steps_are_crossed():
-    ax = trace([sky()[0], replace(sky()[1], kept=False), sky()[2]]).plot_confidence()
-    cross = next(line for line in ax.lines if line.get_marker() == "x")
-    assert cross.get_xdata().tolist() == [1]
+def test_the_curve_joins_what_stands_and_stretches_that_were_rolled_back_are_dashed():
+    gone = {1, 3, 4}
+    run = trace([replace(one, kept=one.index not in gone) for one in [*sky(), replace(sky()[0], index=5)]])
+    ax = run.plot_confidence()
+    assert curve(ax).get_xdata().tolist() == [0, 2, 5]
+    crossed = [line for line in ax.lines if line.get_marker() == "x"]
+    # Each hangs on the step before it, which has no cross.
+    assert [line.get_xdata().tolist() for line in crossed] == [[0, 1], [2, 3, 4]]
+    assert [line.get_markevery() for line in crossed] == [[1], [1, 2]]
+    assert {line.get_linestyle() for line in crossed} == {"--"}
+    assert crossed[0].get_label() == "rolled back"
+    assert len(draw(ax).get_legend().get_texts()) == 4
+
+
+def test_a_run_that_begins_with_what_was_rolled_back_is_drawn():
+    ax = draw(trace([replace(sky()[0], kept=False), sky()[1]]).plot_confidence())
+    (crossed,) = (line for line in ax.lines if line.get_marker() == "x")
+    assert (crossed.get_xdata().tolist(), crossed.get_markevery()) == ([0], [0])
+
+
+def test_look_ups_are_marked_where_they_were_made():
+    events = [
+        Event(kind="retrieval", text="", at=0, data={"outcome": "found"}),
+        Event(kind="truncated", text="The prompt was cut."),
+        Event(kind="retrieval", text="", at=3, data={"outcome": "failed"}),
+        Event(kind="retrieval", text="", at=99),
+    ]
+    ax = draw(sky(events=events).plot_confidence())
+    marks = [(text.get_text(), text.xy[0], to_hex(text.get_color())) for text in ax.texts]
+    assert marks == [("▲1", -0.5, "#0b6b3a"), ("▲2", 2.5, "#5b6570"), ("▲3", 4.5, "#5b6570")]
+    assert ax.get_xlim() == (-0.6, 4.6)
 
 
 def test_it_draws_on_the_axes_that_it_is_given():

@@ -16,7 +16,23 @@ from cartoolkit.trace.static_html import METRICS, run_html, run_text
 
 # What JupyterLab 4.6 lets through for a notebook that is not trusted (apputils, sanitizer.ts), as far
 # as it is needed here; `dir`, `style` and `title` on any element.
-TAGS = {"b", "br", "del", "details", "div", "ins", "mark", "s", "span", "summary", "table", "td", "th", "tr"}
+TAGS = {
+    "b",
+    "br",
+    "del",
+    "details",
+    "div",
+    "ins",
+    "mark",
+    "s",
+    "span",
+    "summary",
+    "sup",
+    "table",
+    "td",
+    "th",
+    "tr",
+}
 ATTRIBUTES = {"dir", "style", "title", "colspan"}
 PROPERTIES = {
     "background", "border", "border-bottom", "border-collapse", "border-left", "border-radius", "border-top",
@@ -225,7 +241,7 @@ def test_a_token_of_newlines_has_a_stub_to_be_seen():
 def test_what_was_rolled_back_is_struck_and_what_was_forced_says_so():
     run = trace([said("A"), replace(said(" b"), kept=False), replace(said(" c"), forced=True)])
     page = Page(run_html(run))
-    assert [e["text"] for e in page.elements if e["tag"] == "del"] == [" b"]
+    assert [e["text"] for e in page.elements if e["tag"] == "del"] == ["rolled back", " b"]  # legend, text
     assert page.tokens()[1]["title"].endswith(" · rolled back later")
     assert page.tokens()[2]["title"].endswith(" · put there by the caller")
     assert "A c" in run_text(run)
