@@ -154,9 +154,9 @@ def _draw_dropped(ax: Axes, values: np.ndarray, gone: np.ndarray) -> None:
 
 
 def _mark_look_ups(ax: Axes, trace: Trace) -> None:
-    """▲n below the curve, between the step before the look-up and the one after it."""
+    """▲n below the curve, before the step with which the text goes on."""
     for look_up in look_ups_of(trace.events):
-        at = min(look_up.at, len(trace)) - 0.5
+        at = min(look_up.resumes_at, len(trace)) - 0.5
         color = _FOUND if look_up.outcome == "found" else _DIM
         ax.axvline(at, color=color, linewidth=0.8, linestyle=":", zorder=1)
         ax.annotate(

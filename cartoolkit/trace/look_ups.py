@@ -70,6 +70,7 @@ class PastLookUp:
         position: tokens of the answer that stood.
         keep: how many of them stayed.
         dropped: how many did not.
+        unseen: steps from `at` on that were decoded before the policy saw them, and were dropped as well.
         query: what was asked.
         reason: why, one clause.
         trigger_steps: indices of the steps in doubt.
@@ -88,6 +89,7 @@ class PastLookUp:
     position: int
     keep: int
     dropped: int
+    unseen: int
     query: str
     reason: str
     trigger_steps: tuple[int, ...]
@@ -99,6 +101,11 @@ class PastLookUp:
     prefill_tokens: int | None
     reused_tokens: int | None
     prefill_ms: float | None
+
+    @property
+    def resumes_at(self) -> int:
+        """Index of the first step behind what it dropped: where the text goes on."""
+        return self.at + self.unseen
 
     @property
     def added(self) -> tuple[FoundPassage, ...]:
@@ -138,6 +145,7 @@ def _read(event: Event, number: int) -> PastLookUp:
         position=_count(data, "position") or 0,
         keep=_count(data, "keep") or 0,
         dropped=_count(data, "dropped") or 0,
+        unseen=_count(data, "unseen") or 0,
         query=_text(data, "query"),
         reason=_text(data, "reason"),
         trigger_steps=tuple(i for i in steps if _is_count(i)),
@@ -202,10 +210,10 @@ def dropped_rows(look_ups: Sequence[PastLookUp], count: int) -> list[list[int]]:
     for look_up in look_ups:
         now = max(row, min(look_up.at, count))
         standing.extend(range(row, now))
-        row = now
+        row = min(now + look_up.unseen, count)
         gone = standing[look_up.keep :] if look_up.dropped else []
         del standing[len(standing) - len(gone) :]
-        dropped.append(gone)
+        dropped.append([*gone, *range(now, row)])
     return dropped
 
 
@@ -228,7 +236,7 @@ def chances(run: Trace | Sequence[Step], look_ups: Sequence[PastLookUp]) -> list
         # The next one that found something changes the prompt once more.
         later = (each.at for each in look_ups[place + 1 :] if each.added)
         end = min(next(later, len(run)), len(run))
-        found.append(_compared(run, look_up, list(zip(gone, range(look_up.at, end), strict=False))))
+        found.append(_compared(run, look_up, list(zip(gone, range(look_up.resumes_at, end), strict=False))))
     return found
 
 

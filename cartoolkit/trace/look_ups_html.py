@@ -59,7 +59,7 @@ def look_up_cards(trace: Trace, look_ups: Sequence[PastLookUp], used: Sequence[S
 def look_up_lines(look_ups: Sequence[PastLookUp]) -> list[str]:
     """The look-ups as lines of text, the first 20 of them."""
     lines = [
-        f"▲{each.number} before token {each.at}: asked “{_line(each.query)}” ({_line(each.reason)}): "
+        f"▲{each.number} before token {each.resumes_at}: asked “{_line(each.query)}” ({_line(each.reason)}): "
         f"{', '.join(figures_of(each))}"
         for each in look_ups[:_CARDS]
     ]
@@ -108,7 +108,7 @@ def _colour(look_up: PastLookUp) -> str:
 
 def _card(look_up: PastLookUp, moved: tuple[Chance, ...], used: Sequence[Used]) -> str:
     colour = _colour(look_up)
-    where = "before the answer" if look_up.upfront else f"before token {look_up.at}"
+    where = "before the answer" if look_up.upfront else f"before token {look_up.resumes_at}"
     why = "" if look_up.upfront else f" · {escape(_line(look_up.reason))}"
     query = f'<span style="{MONO};font-size:12px">{escape(_line(look_up.query))}</span>'
     parts = [

@@ -37,8 +37,10 @@ def policy_name(header: TraceHeader) -> str:
 
 
 def retriever_name(header: TraceHeader) -> str:
-    """What the run asked."""
-    return str((header.retrieval or {}).get("retriever", ""))
+    """What the run could ask, such as ``FTSRetriever, 1,205 passages``."""
+    known = header.retrieval or {}
+    name, size = str(known.get("retriever") or ""), known.get("passages")
+    return f"{name}, {size:,} passages" if name and isinstance(size, int) else name
 
 
 def threshold_of(header: TraceHeader) -> float | None:

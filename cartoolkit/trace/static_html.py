@@ -154,8 +154,9 @@ def _policy(trace: Trace) -> list[str]:
     header = trace.header
     if not (name := policy_name(header)):
         return []
-    parts = [f"look-ups: {name}, {trigger_in_words(header)}", f"asks {retriever_name(header)}"]
-    return [clip(visible_line(part[:201]), 200) for part in parts]
+    asked = retriever_name(header)
+    parts = [f"look-ups: {name}, {trigger_in_words(header)}", f"asks {asked}" if asked else ""]
+    return [clip(visible_line(part[:201]), 200) for part in parts if part]
 
 
 def _prompt(trace: Trace) -> str:
@@ -238,11 +239,11 @@ class _Tokens:
         self.retrieved = frozenset(retrieved)
         self.marks: dict[int, str] = {}
         for look_up in look_ups:
-            at = min(look_up.at, len(trace))
+            at = min(look_up.resumes_at, len(trace))
             self.marks[at] = self.marks.get(at, "") + look_up_mark(look_up)
 
     def mark(self, i: int) -> str:
-        """The marks of the look-ups that were made before this token."""
+        """The marks of the look-ups after which the text goes on with this token."""
         return self.marks.get(i, "")
 
     def html(self, i: int) -> str:

@@ -170,7 +170,7 @@ class ChancePair(TypedDict):
 class LookUpRow(TypedDict):
     """A look-up.
 
-    `at`: the step before which it was made. `position`, `keep`, `dropped`: tokens of the answer that stood,
+    `at`: the step before which it was made, behind all that it dropped. `position`, `keep`, `dropped`: tokens of the answer that stood,
     that stayed, and that went. `outcome`: found, nothing, failed or timeout; `note` says more, if there is
     more to say. `ms`: of the look-up; `prefill_tokens`, `reused_tokens`, `prefill_ms`: of reading the prompt
     again, None where that was not done or is not done yet.

@@ -86,6 +86,15 @@ def test_each_look_up_drops_what_stood_behind_what_it_kept():
     assert dropped_rows(look_ups, 6) == [[], [2], [1, 3, 4], []]
 
 
+def test_steps_that_the_policy_had_not_seen_are_dropped_too_and_the_text_goes_on_behind_them():
+    # 0 1 2, and 3 and 4 that came with 2 | keep 1; 5 | keep 1 of 0 5
+    look_ups = look_ups_of([found(3, 1, 2, unseen=2), found(6, 1, 1)])
+    assert dropped_rows(look_ups, 7) == [[1, 2, 3, 4], [5]]
+    assert [look_up.resumes_at for look_up in look_ups] == [5, 6]
+    run = [step(0, 1, 0.5), step(1, 5, 0.25), step(2, 6, 0.5), step(3, 5, 0.75)]
+    assert readable(chances(run, look_ups_of([found(2, 1, 1, unseen=1)]))[0]) == [(" t5", 0.25, 0.75)]
+
+
 def test_look_ups_that_do_not_fit_the_run_drop_what_is_there():
     assert dropped_rows(look_ups_of([found(9, 1, 8), found(3, 0, 1)]), 3) == [[1, 2], [0]]
 

@@ -153,11 +153,13 @@ def test_look_ups_of_a_hostile_file_are_bounded():
 
 
 def test_the_policy_is_named_with_what_it_asks():
-    retrieval = {"policy": POLICY, "retriever": "<FTSRetriever: 3 passages>"}
+    retrieval = {"policy": POLICY, "retriever": "<FTSRetriever>", "passages": 1205}
     page = check_is_harmless(run_html(run(look_up(), retrieval=retrieval)))
-    sentence = "look-ups: rollback, at a content word below 0.6 · asks <FTSRetriever: 3 passages>"
+    sentence = "look-ups: rollback, at a content word below 0.6 · asks <FTSRetriever>, 1,205 passages"
     assert sentence in page.text
     assert sentence in run_text(run(look_up(), retrieval=retrieval))
+    nobody = {"policy": {"name": "none", "trigger": {"kind": "Never"}}, "retriever": "", "passages": None}
+    assert "look-ups: none, never\n" in run_text(run(retrieval=nobody))
 
 
 @pytest.mark.parametrize(
