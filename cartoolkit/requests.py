@@ -179,6 +179,8 @@ class GenerateRequest(_Settings):
         prompt: the user's message; ignored when `messages` is given.
         messages: a conversation, oldest first.
         context: text to ground the answer on; it becomes (or is added to) the system message.
+        answer_start: how the answer begins; the model goes on from there. It is part of the answer and
+            counts towards `max_tokens`; its tokens are recorded as forced.
         chat_template: wrap the prompt as the model was trained to see a conversation. A prompt that
             already holds the template's own marks, or a model without a template, is left as it is.
         params: see `GenerateParams`.
@@ -192,6 +194,9 @@ class GenerateRequest(_Settings):
     )
     context: Text | None = Field(
         default=None, strict=True, json_schema_extra=_allowed("a string of valid Unicode, or None")
+    )
+    answer_start: Text = Field(
+        default="", strict=True, json_schema_extra=_allowed("a string of valid Unicode")
     )
     chat_template: bool = Field(default=True, strict=True, json_schema_extra=_allowed("True or False"))
     params: GenerateParams = Field(

@@ -9,14 +9,16 @@ import html
 import threading
 import time
 import weakref
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
 from cartoolkit.engine.branching import plan_branch, token_ids
-from cartoolkit.engine.loop import FRESH, Beginning
+from cartoolkit.engine.looking_up import decode_with_look_ups
+from cartoolkit.engine.loop import Beginning, decode
 from cartoolkit.engine.prompt import PROMPT_EVENTS, prepare_prompt
 from cartoolkit.engine.provenance import new_header, seeded
+from cartoolkit.engine.retrieving import plan_retrieval
 from cartoolkit.engine.session import Session
+from cartoolkit.engine.streaming import stream
 from cartoolkit.engine.worker import Worker
 from cartoolkit.errors import EngineBusy, EngineClosed, EngineError, InvalidRequest, PromptTooLong
 from cartoolkit.notices import say
@@ -30,14 +32,18 @@ if TYPE_CHECKING:
     from cartoolkit.engine.branching import Forced
     from cartoolkit.engine.decoder import Decoder
     from cartoolkit.engine.result import Result
+    from cartoolkit.engine.retrieving import Look
     from cartoolkit.requests import GenerateRequest, Prompt
+    from cartoolkit.retrieval import Policy, Searcher
     from cartoolkit.trace import ModelInfo, Step
+
+    Lookable = Searcher | Callable[[str], str | None]
 
 __all__ = ["Engine"]
 
 # Seconds that closing an engine and leaving Python wait for a forward to end.
 _PATIENCE = 10.0
-_ENDS_AN_ANSWER = {"max_tokens", "ignore_eos", "stop", "truncate"}
+_ENDS_AN_ANSWER = {"max_tokens", "ignore_eos", "stop", "truncate", "answer_start"}
 
 
 class Engine:
@@ -96,12 +102,19 @@ class Engine:
     def generate(
         self,
         request: Prompt | GenerateRequest | None = None,
+        *,
+        retrieval: str | Policy | None = None,
+        retriever: Lookable | None = None,
         **settings: Any,  # noqa: ANN401
     ) -> Result:
         """Answer and wait for the end. An interrupt ends the answer early and returns what there is.
 
         Args:
             request: a prompt, a list of messages, or a `GenerateRequest`.
+            retrieval: when to look something up: a `cartoolkit.retrieval.Policy`, or the name of a preset
+                (``none``, ``upfront``, ``seed``, ``flare``, ``rollback``).
+            retriever: where: a function from query to text, or anything with `search(query, k)`. Given
+                alone, `retrieval` is ``rollback``.
             settings: fields of `GenerateParams` or `GenerateRequest`, which override the request's own.
 
         Raises:
@@ -110,39 +123,32 @@ class Engine:
             EngineBusy: another session is running.
             ForwardFailed: the model failed; the error's `trace` holds what there was.
         """
-        return self.start(make_request(request, **settings)).result()
+        request = make_request(request, **settings)
+        return self.start(request, retrieval=retrieval, retriever=retriever).result()
 
     def stream(
         self,
         request: Prompt | GenerateRequest | None = None,
+        *,
+        retrieval: str | Policy | None = None,
+        retriever: Lookable | None = None,
         **settings: Any,  # noqa: ANN401
     ) -> Iterator[Step]:
         """Answer step by step; leaving the loop early stops the generation.
 
-        The texts of the steps, joined, are the answer. Errors as for `generate`.
+        The texts of the steps, joined, are the answer. Where a look-up rolls some back, each of these comes
+        a second time, with its index and `kept=False`. Arguments and errors as for `generate`.
         """
-        return self._stream(make_request(request, **settings))
-
-    def _stream(self, request: GenerateRequest) -> Iterator[Step]:
-        session = self.start(request)
-        ticks: SimpleQueue[None] = SimpleQueue()
-        unsubscribe = session.subscribe(lambda: ticks.put(None))
-        sent = 0
-        try:
-            while not session.done or sent < len(session.steps):
-                yield from session.steps[sent : (sent := len(session.steps))]
-                if not session.done:
-                    ticks.get()
-            session.result()
-        finally:
-            unsubscribe()
-            session.stop()
-            session.wait()
+        asked = make_request(request, **settings)
+        plan_retrieval(retrieval, retriever, asked.params)  # bad settings are refused before the first step
+        return stream(lambda: self.start(asked, retrieval=retrieval, retriever=retriever))
 
     def start(
         self,
         request: Prompt | GenerateRequest | None = None,
         *,
+        retrieval: str | Policy | None = None,
+        retriever: Lookable | None = None,
         paused: bool = False,
         quiet: bool = False,
         **settings: Any,  # noqa: ANN401
@@ -151,13 +157,32 @@ class Engine:
 
         Args:
             request: as for `generate`.
+            retrieval: as for `generate`.
+            retriever: as for `generate`.
             paused: begin with a pause; nothing is read before `step` or `resume`.
             quiet: do not print what had to be done to the prompt; the trace's events say it anyway.
             settings: as for `generate`.
         """
-        return self._start(make_request(request, **settings), FRESH, paused=paused, quiet=quiet)
+        asked = make_request(request, **settings)
+        look = plan_retrieval(retrieval, retriever, asked.params)
+        start = asked.answer_start
+        forced = tuple(token_ids(start, self.decoder, name="answer_start")) if start else ()
+        if len(forced) >= asked.params.max_tokens:
+            raise InvalidRequest(
+                f"max_tokens={asked.params.max_tokens:,} leaves no room after the answer_start of "
+                f"{len(forced):,} tokens."
+            )
+        return self._start(asked, Beginning(forced=forced), look, paused=paused, quiet=quiet)
 
-    def _start(self, request: GenerateRequest, beginning: Beginning, *, paused: bool, quiet: bool) -> Session:
+    def _start(
+        self,
+        request: GenerateRequest,
+        beginning: Beginning,
+        look: Look | None = None,
+        *,
+        paused: bool,
+        quiet: bool,
+    ) -> Session:
         started = time.perf_counter()
         decoder = self.decoder
         prompt = prepare_prompt(request, decoder)
@@ -166,15 +191,21 @@ class Engine:
                 say(event.text)
         params, seed = seeded(request.params)
         header = new_header(decoder.info, prompt.shown, params, prompt.events)
+        loop = functools.partial(decode, seed=seed, beginning=beginning)
+        if look is not None:
+            header = header.model_copy(update={"retrieval": look.describe()})
+            loop = functools.partial(
+                decode_with_look_ups,
+                request=request,
+                policy=look.policy,
+                question=prompt.shown,
+                seed=seed,
+                beginning=beginning,
+            )
         recorder = TraceRecorder(header, prompt.ids, decoder.token_bytes)
+        searcher = look.searcher if look else None
         session = Session(
-            recorder,
-            params,
-            seed=seed,
-            started=started,
-            paused=paused,
-            beginning=beginning,
-            branch=self.branch,
+            recorder, params, loop, started=started, paused=paused, searcher=searcher, branch=self.branch
         )
         self._begin(session, decoder)
         return session
@@ -259,15 +290,8 @@ class Engine:
         header = new_header(decoder.info, trace.header.prompt, params, [*events, branch.event])
         recorder = TraceRecorder(header, trace.prompt_ids.tolist(), decoder.token_bytes)
         recorder.prompt_logprobs = trace.prompt_logprobs
-        session = Session(
-            recorder,
-            params,
-            seed=seed,
-            started=started,
-            paused=paused,
-            beginning=branch.beginning,
-            branch=self.branch,
-        )
+        loop = functools.partial(decode, seed=seed, beginning=branch.beginning)
+        session = Session(recorder, params, loop, started=started, paused=paused, branch=self.branch)
         self._begin(session, decoder)
         return session
 

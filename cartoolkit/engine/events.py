@@ -1,4 +1,4 @@
-"""What the loop has to say while it runs, and the one word it understands."""
+"""What the loop has to say while it runs, and what it understands."""
 
 from __future__ import annotations
 
@@ -8,9 +8,24 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import numpy as np
 
+    from cartoolkit.retrieval import LookUp, Report
+    from cartoolkit.trace import Event as TraceEvent
     from cartoolkit.trace import Step
 
-__all__ = ["STOP", "Decoded", "Ending", "Event", "Prefilled", "Scored", "Taken"]
+__all__ = [
+    "STOP",
+    "Amended",
+    "Decoded",
+    "Ending",
+    "Event",
+    "LookedUp",
+    "LookingUp",
+    "Prefilled",
+    "Reply",
+    "Revised",
+    "Scored",
+    "Taken",
+]
 
 STOP: Final = "stop"
 """Sent into the loop to end it after the event just received."""
@@ -18,11 +33,15 @@ STOP: Final = "stop"
 
 @dataclass(frozen=True, slots=True)
 class Prefilled:
-    """Prompt tokens in the cache by now, of how many, and how many were there from before."""
+    """Prompt tokens in the cache by now, of how many, and how many were there from before.
+
+    `again` where a look-up has put something into the prompt, and the tokens that stand are read with it.
+    """
 
     done: int
     total: int
     reused: int
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +70,42 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
+class Revised:
+    """Rows that were there have changed: they stand no more, or a stop string cut their text."""
+
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LookingUp:
+    """Something has to be looked up; the reply is what came of it, or `STOP`."""
+
+    look_up: LookUp
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """What came of a look-up, for the trace.
+
+    Attributes:
+        event: see `cartoolkit.retrieval.retrieval_event`.
+        prompt: ids of the prompt from here on; None if it stays.
+        dropped: rows that stand no more.
+    """
+
+    event: TraceEvent
+    prompt: list[int] | None
+    dropped: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Amended:
+    """The event of the last look-up once more, with what reading the prompt again has cost."""
+
+    event: TraceEvent
+
+
+@dataclass(frozen=True, slots=True)
 class Ending:
     """Why the loop ended; see `TraceHeader.stop_reason`. `detail` names the token, string or limit."""
 
@@ -58,4 +113,7 @@ class Ending:
     detail: str
 
 
-Event = Prefilled | Scored | Taken | Decoded
+Event = Prefilled | Scored | Taken | Decoded | Revised | LookingUp | LookedUp | Amended
+
+if TYPE_CHECKING:
+    Reply = str | Report | None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from cartoolkit.engine.decoder import Decoder
+    from cartoolkit.engine.events import Reply
     from cartoolkit.requests import GenerateParams
     from cartoolkit.trace import Step
 
@@ -50,7 +51,7 @@ def decode(
     beginning: Beginning = FRESH,
     started: float | None = None,
     clock: Callable[[], float] = time.perf_counter,
-) -> Generator[Event, str | None, Ending]:
+) -> Generator[Event, Reply, Ending]:
     """Answer a prompt, one event a chunk of prompt and one a token.
 
     Args:
@@ -116,12 +117,12 @@ def _take(writer: Writer, taken: Sequence[Step]) -> tuple[tuple[Step, ...], Endi
     return tuple(certain), None
 
 
-def _rest(writer: Writer) -> Generator[Decoded, str | None, None]:
+def _rest(writer: Writer) -> Generator[Decoded, Reply, None]:
     if steps := writer.flush():
         yield Decoded(steps, final=True)
 
 
-def _outside_ending(reply: str | None, *, late: bool, params: GenerateParams) -> Ending | None:
+def _outside_ending(reply: Reply, *, late: bool, params: GenerateParams) -> Ending | None:
     if reply == STOP:
         return Ending("stopped", "by the user")
     if late:

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from cartoolkit.engine.decoder import Decoder
+    from cartoolkit.engine.events import Reply
 
-    _Reading = Generator[Prefilled | Scored, str | None, np.ndarray | Ending]
+    _Reading = Generator[Prefilled | Scored, Reply, np.ndarray | Ending]
 
 __all__ = ["read", "read_and_score"]
 

@@ -11,9 +11,19 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Literal
 
-from cartoolkit.engine.events import STOP, Decoded, Event, Prefilled, Scored, Taken
+from cartoolkit.engine.asking import ask
+from cartoolkit.engine.events import (
+    STOP,
+    Amended,
+    Decoded,
+    LookedUp,
+    LookingUp,
+    Prefilled,
+    Revised,
+    Scored,
+    Taken,
+)
 from cartoolkit.engine.frames import release_frames
-from cartoolkit.engine.loop import FRESH, Beginning, decode
 from cartoolkit.engine.mailbox import Mailbox
 from cartoolkit.engine.result import Result
 from cartoolkit.errors import DecodeTimeout, EngineClosed, EngineError, ForwardFailed
@@ -23,13 +33,16 @@ if TYPE_CHECKING:
 
     from cartoolkit.engine.branching import Forced
     from cartoolkit.engine.decoder import Decoder
+    from cartoolkit.engine.events import Ending, Event, Reply
     from cartoolkit.requests import GenerateParams
+    from cartoolkit.retrieval import LookUp, Searcher
+    from cartoolkit.trace import Event as TraceEvent
     from cartoolkit.trace import Step, Trace, TraceHeader
     from cartoolkit.trace.recorder import TraceRecorder
 
 __all__ = ["Session", "State"]
 
-State = Literal["waiting", "prefilling", "running", "paused", "finished", "failed"]
+State = Literal["waiting", "prefilling", "running", "looking_up", "paused", "finished", "failed"]
 _TICK = 0.1
 # Seconds that one forward may go on after the time limit before it is taken to hang.
 _HANG_GRACE = 30.0
@@ -50,17 +63,17 @@ class Session:
         self,
         recorder: TraceRecorder,
         params: GenerateParams,
+        loop: Callable[..., Generator[Event, Reply, Ending]],
         *,
-        seed: int,
         started: float,
         paused: bool,
-        beginning: Beginning = FRESH,
+        searcher: Searcher | None = None,
         branch: Callable[..., Session] | None = None,
     ) -> None:
         self._recorder = recorder
         self._params = params
-        self._seed = seed
-        self._beginning = beginning
+        self._loop = loop
+        self._searcher = searcher
         self._branch = weakref.WeakMethod(branch) if branch else None
         self._started = started
         self._mailbox = Mailbox(paused=paused)
@@ -87,7 +100,10 @@ class Session:
 
     @property
     def steps(self) -> list[Step]:
-        """The steps so far, a list that only grows; do not change it."""
+        """The steps so far; do not change the list.
+
+        It only grows; a step that is rolled back is replaced by one with `kept=False`.
+        """
         return self._recorder.steps
 
     @property
@@ -229,16 +245,9 @@ class Session:
             on_corruption()
 
     def _drive(self, decoder: Decoder) -> None:
-        loop = decode(
-            decoder,
-            self._recorder.prompt_ids,
-            self._params,
-            seed=self._seed,
-            beginning=self._beginning,
-            started=self._started,
-            clock=self._clock,
-        )
-        reply = None
+        prompt, clock = self._recorder.prompt_ids, self._clock
+        loop = self._loop(decoder, prompt, self._params, started=self._started, clock=clock)
+        reply: Reply = None
         try:
             while True:
                 event = loop.send(reply)
@@ -261,17 +270,47 @@ class Session:
             self._recorder.add_steps(event.steps)
         elif isinstance(event, Scored):
             self._recorder.prompt_logprobs = event.logprobs
+        elif isinstance(event, Prefilled):
+            self._record_reading(event)
+        elif isinstance(event, LookingUp):
+            self._phase = "looking_up"
         else:
-            self.progress = event
-            self._phase = "running" if event.done == event.total else "prefilling"
-            seconds = self._clock() - self._started
-            self._recorder.update(
-                prefill_tokens=event.done - event.reused, reused_tokens=event.reused, prefill_seconds=seconds
-            )
+            self._record_look_up(event)
         self._notify()
 
-    def _next_order(self, event: Event) -> str | None:
-        """Wait out a pause; STOP if that is what was asked for."""
+    def _record_reading(self, event: Prefilled) -> None:
+        self.progress = event
+        self._phase = "running" if event.done == event.total else "prefilling"
+        if not event.again:
+            self._recorder.update(
+                prefill_tokens=event.done - event.reused,
+                reused_tokens=event.reused,
+                prefill_seconds=self._clock() - self._started,
+            )
+
+    def _record_look_up(self, event: LookedUp | Amended | Revised) -> None:
+        events: list[TraceEvent] = self.header.events
+        if isinstance(event, Revised):
+            self._recorder.revise(event.steps)
+        elif isinstance(event, LookedUp):
+            self._recorder.revise(event.dropped)
+            if event.prompt is not None:
+                self._recorder.prompt_ids = event.prompt
+            events = [*events, event.event]
+            self._phase = "running" if self.steps else "prefilling"
+        else:
+            events = [*events[:-1], event.event]
+        self._recorder.update(events=events)
+
+    def _look_up(self, look_up: LookUp) -> Reply:
+        assert self._searcher is not None, "a policy that looks things up was started without a retriever"
+        report = ask(self._searcher, look_up, cancelled=lambda: self._mailbox.stopped or self._given_up)
+        return STOP if report is None else report
+
+    def _next_order(self, event: Event) -> Reply:
+        """Look something up or wait out a pause; STOP if that is what was asked for."""
+        if isinstance(event, LookingUp):
+            return self._look_up(event.look_up)
         if isinstance(event, Prefilled):
             spend, waits = event.done == event.total, True
         else:

@@ -64,12 +64,13 @@ class TraceHeader(_Record):
         created: start of the run, ISO 8601 with zone.
         versions: of Python and the libraries that took part.
         stop_reason: ``stop`` (end token or stop string), ``length``, ``stopped`` (by the user),
-            ``time_limit``, ``error``, or empty while it runs.
+            ``local_decode_timeout``, ``error``, or empty while it runs.
         stop_detail: which token or string, or the error's sentence.
         prefill_tokens: tokens that had to be read before the first one could be decoded: of the prompt and,
             in a branch, of the steps taken over.
         reused_tokens: tokens of these that were in the cache already and were not read again.
         prefill_seconds: from the request until they were read.
+        retrieval: policy and retriever, if the run could look something up; see `Policy.describe`.
         events: see `Event`.
     """
 
@@ -83,4 +84,5 @@ class TraceHeader(_Record):
     prefill_tokens: int = 0
     reused_tokens: int = 0
     prefill_seconds: float = 0.0
+    retrieval: dict[str, Any] | None = None
     events: list[Event] = Field(default_factory=list)

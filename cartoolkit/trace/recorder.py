@@ -24,7 +24,8 @@ class TraceRecorder:
         header: replaced as a whole when something becomes known, never changed in place.
         prompt_ids: the prompt as it was read.
         prompt_logprobs: float32 [prompt], set once if the prompt's own tokens are scored.
-        steps: only ever appended to, so a reader may slice it at any time.
+        steps: never shorter than it was, so a reader may slice it at any time; a step that is rolled back
+            later is replaced in its place.
     """
 
     def __init__(
@@ -40,6 +41,12 @@ class TraceRecorder:
     def add_steps(self, steps: Iterable[Step]) -> None:
         """Append steps."""
         self.steps.extend(steps)
+
+    def revise(self, steps: Iterable[Step]) -> None:
+        """Put steps in the places of those that have their index; `update` must follow."""
+        for step in steps:
+            self.steps[step.index] = step
+        self._snapshot = None
 
     def update(self, **fields: Any) -> None:  # noqa: ANN401 - the header's own fields
         """Set fields of the header."""

@@ -1,0 +1,85 @@
+"""What a caller wants to have looked up, checked before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cartoolkit.errors import InvalidRequest
+from cartoolkit.retrieval import Never, Policy, as_searcher, preset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cartoolkit.requests import GenerateParams
+    from cartoolkit.retrieval import Searcher
+
+__all__ = ["Look", "plan_retrieval"]
+
+_DEFAULT = "rollback"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A policy and where it looks things up; no `searcher` for one that never does."""
+
+    policy: Policy
+    searcher: Searcher | None
+
+    def describe(self) -> dict[str, Any]:
+        """For `TraceHeader.retrieval`."""
+        name = type(self.searcher).__name__ if self.searcher is not None else ""
+        size = len(self.searcher) if hasattr(self.searcher, "__len__") else None  # pyright: ignore[reportArgumentType]
+        return {"policy": self.policy.describe(), "retriever": name, "passages": size}
+
+
+def plan_retrieval(
+    retrieval: str | Policy | None,
+    retriever: Searcher | Callable[[str], str | None] | None,
+    params: GenerateParams,
+) -> Look | None:
+    """What to look up and where; None if nothing was said of it.
+
+    Args:
+        retrieval: a policy or the name of a preset; None with a retriever means ``rollback``.
+        retriever: anything with `search(query, k)`, or a function from query to text.
+        params: of the request.
+
+    Raises:
+        InvalidRequest: an unknown policy, no retriever or none that can search, or settings of the request
+            that do not go with look-ups.
+    """
+    if retrieval is None and retriever is None:
+        return None
+    policy = _policy(_DEFAULT if retrieval is None else retrieval)
+    if retriever is None:
+        if policy.pre_retrieve or not isinstance(policy.trigger, Never):
+            raise InvalidRequest(
+                f"the policy {policy.name!r} looks things up, but there is no retriever.",
+                hint="Pass retriever=: a function from query to text, or a retriever such as "
+                "cartoolkit.retrieval.demo_retriever().",
+            )
+        return Look(policy, None)
+    if params.prompt_logprobs:
+        raise InvalidRequest(
+            "prompt_logprobs=True does not go with retrieval, whose look-ups change the prompt.",
+            hint="Score the prompt in a request of its own, without retrieval.",
+        )
+    if not params.inspect and not isinstance(policy.trigger, Never):
+        raise InvalidRequest(
+            f"inspect=False does not go with the policy {policy.name!r}, which decides by the numbers of the "
+            "tokens.",
+            hint="Leave inspect out, or use retrieval='upfront'.",
+        )
+    return Look(policy, as_searcher(retriever))
+
+
+def _policy(retrieval: object) -> Policy:
+    if isinstance(retrieval, Policy):
+        return retrieval
+    if isinstance(retrieval, str):
+        return preset(retrieval)
+    raise InvalidRequest(
+        f"retrieval must be a policy or the name of one; got {retrieval!r}.",
+        hint="For instance retrieval='rollback', or cartoolkit.retrieval.preset('flare', threshold=0.6).",
+    )
