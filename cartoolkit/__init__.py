@@ -10,9 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cartoolkit import errors, models, retrieval
+    from cartoolkit import errors, evaluation, models, retrieval
     from cartoolkit.engine import Engine, Result, Session, load
     from cartoolkit.errors import CartoolkitError
+    from cartoolkit.evaluation import calibrate, evaluate
     from cartoolkit.messages import Message
     from cartoolkit.requests import GenerateParams, GenerateRequest
     from cartoolkit.trace import Step, Trace
@@ -30,8 +31,11 @@ __all__ = [
     "Session",
     "Step",
     "Trace",
+    "calibrate",
     "compare",
     "errors",
+    "evaluate",
+    "evaluation",
     "load",
     "models",
     "retrieval",
@@ -48,7 +52,9 @@ _HOME = {
     "Session": "engine",
     "Step": "trace",
     "Trace": "trace",
+    "calibrate": "evaluation",
     "compare": "trace.comparison",
+    "evaluate": "evaluation",
     "load": "engine",
 }
 
@@ -58,7 +64,7 @@ def __getattr__(name: str) -> object:
         return _version()
     if name in _HOME:
         return getattr(import_module(f"cartoolkit.{_HOME[name]}"), name)
-    if name in ("errors", "models", "trace", "engine", "ui", "chat", "retrieval"):
+    if name in ("errors", "evaluation", "models", "trace", "engine", "ui", "chat", "retrieval"):
         return import_module(f"cartoolkit.{name}")
     raise AttributeError(f"module 'cartoolkit' has no attribute {name!r}")
 

@@ -4,4 +4,12 @@
 policies over questions and says, with intervals, which of them answers better and at what cost.
 """
 
-__all__: list[str] = []
+from cartoolkit.evaluation.calibrating import calibrate
+from cartoolkit.evaluation.calibration import Calibration
+from cartoolkit.evaluation.evaluate import evaluate
+from cartoolkit.evaluation.evaluation import Evaluation
+from cartoolkit.evaluation.matching import Grade, grade
+from cartoolkit.evaluation.runs import Run
+from cartoolkit.evaluation.sampling import sample_questions
+
+__all__ = ["Calibration", "Evaluation", "Grade", "Run", "calibrate", "evaluate", "grade", "sample_questions"]

@@ -1,0 +1,139 @@
+"""An evaluation as tables: for computing with (pandas), for a document (Markdown), for a notebook (HTML)."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from cartoolkit.evaluation.summary import Line, columns_of, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cartoolkit.evaluation.evaluation import Evaluation
+    from cartoolkit.evaluation.statistics import Interval
+
+__all__ = ["frame_of", "grid", "html_of", "markdown_of"]
+
+_PARTS = ("value", "low", "high")
+
+
+def frame_of(lines: Sequence[Line], by: str | Sequence[str] | None) -> pd.DataFrame:
+    """One row a line, indexed by group and policy.
+
+    Columns are pairs: a mean with ``value``, ``low`` and ``high``, so that ``frame["match"]`` is a table of
+    its own; ``difference`` to the baseline likewise; and ``questions``, ``errors``, ``better`` and ``worse``
+    (pairs that differ) and ``p`` with an empty second name.
+    """
+    names = [*columns_of(by), "policy"]
+    index = pd.MultiIndex.from_tuples([(*line.group, line.policy) for line in lines], names=names)
+    frame = pd.DataFrame([_row(line) for line in lines], index=index)
+    frame.columns = pd.MultiIndex.from_tuples(list(frame.columns))
+    return frame if len(names) > 1 else frame.droplevel([]).set_axis(index.get_level_values(0), axis=0)
+
+
+def _row(line: Line) -> dict[tuple[str, str], float]:
+    intervals = line.means | {"difference": line.difference or (math.nan,) * 3}
+    better, worse, p = line.test or (math.nan,) * 3
+    return {
+        ("questions", ""): line.questions,
+        ("errors", ""): line.errors,
+        **{
+            (name, part): end
+            for name, ends in intervals.items()
+            for part, end in zip(_PARTS, ends, strict=True)
+        },
+        ("better", ""): better,
+        ("worse", ""): worse,
+        ("p", ""): p,
+    }
+
+
+def markdown_of(evaluation: Evaluation, lines: Sequence[Line], baseline: str) -> str:
+    """A table a group, what they were measured on, and how to read them."""
+    parts = [_measured_on(evaluation)]
+    for group, members in _groups(lines):
+        title = f"**{', '.join(group)}**, " if group else ""
+        head, *rows = grid(members, baseline)
+        table = "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
+        parts += [
+            f"{title}{max(line.questions for line in members)} questions",
+            table,
+            verdict(members, baseline),
+        ]
+    parts.append(
+        "In brackets: 95 % bootstrap intervals, questions drawn within kind and relation. p: exact McNemar "
+        f"test of the answers against {baseline}, not corrected for the number of policies. Tokens and "
+        "seconds are means a question; decoded includes what was rolled back."
+    )
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def html_of(lines: Sequence[Line], baseline: str) -> str:
+    """The same tables for a notebook: no style of their own, nothing that runs."""
+    return "".join(_table_html(group, grid(members, baseline)) for group, members in _groups(lines))
+
+
+def _table_html(group: tuple[str, ...], rows: list[list[str]]) -> str:
+    head, *body = [[html.escape(cell) for cell in row] for row in rows]
+    cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in body)
+    title = f"<p><b>{html.escape(', '.join(group))}</b></p>" if group else ""
+    return f"{title}<table><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>{cells}</table>"
+
+
+def _groups(lines: Sequence[Line]) -> Iterator[tuple[tuple[str, ...], list[Line]]]:
+    for group, members in itertools.groupby(lines, key=lambda line: line.group):
+        yield group, list(members)
+
+
+def grid(lines: Sequence[Line], baseline: str) -> list[list[str]]:
+    """The lines of one group as cells, headings first."""
+    answerable = any(line.is_answerable for line in lines)
+    quality = ["match", f"p against {baseline}", "exact"] if answerable else ["made up"]
+    costs = ["fired", "look-ups", "decoded", "prefilled", "re-used", "seconds"]
+    return [["policy", *quality, *costs], *(_cells(line, answerable=answerable) for line in lines)]
+
+
+def _cells(line: Line, *, answerable: bool) -> list[str]:
+    means = line.means
+    name = f"{line.policy} ({line.errors} failed)" if line.errors else line.policy
+    if answerable:
+        p = "" if line.test is None else "< 0.001" if line.test.p < 0.001 else f"{line.test.p:.3f}"
+        quality = [_share(means["match"]), p, _number(means["exact"], ".0%")]
+    else:
+        quality = [_share(means["made_up"])]
+    return [
+        name,
+        *quality,
+        _number(means["fired"], ".0%"),
+        _number(means["look_ups"], ".2f"),
+        _number(means["decoded"], ".1f"),
+        _number(means["prefilled"], ".0f"),
+        _number(means["reused"], ".0f"),
+        _number(means["seconds"], ".2f"),
+    ]
+
+
+def _share(interval: Interval) -> str:
+    if math.isnan(interval.value):
+        return ""
+    return f"{interval.value:.0%} [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
+
+
+def _number(interval: Interval, form: str) -> str:
+    return "" if math.isnan(interval.value) else f"{interval.value:{form}}"
+
+
+def _measured_on(evaluation: Evaluation) -> str:
+    about = evaluation.about
+    model, params = about.get("model", {}), about.get("request", {}).get("params", {})
+    said = (
+        f"{model.get('name')} on {model.get('engine')} ({model.get('device')}, {model.get('dtype')}), "
+        f"retriever {about.get('retriever')}, temperature {params.get('temperature')}, "
+        f"at most {params.get('max_tokens')} tokens."
+    )
+    return f"{said} {evaluation.missing} runs are still missing." if evaluation.missing else said
