@@ -29,7 +29,9 @@ from cartoolkit.retrieval.hybrid import HybridRetriever, reciprocal_rank_fusion
 from cartoolkit.retrieval.minilm import MiniLM
 from cartoolkit.retrieval.passages import Hit, Passage
 from cartoolkit.retrieval.policy import Policy
+from cartoolkit.retrieval.postgres import PostgresRetriever
 from cartoolkit.retrieval.presets import PRESETS, preset
+from cartoolkit.retrieval.qdrant import QdrantRetriever
 from cartoolkit.retrieval.queries import (
     ContentWords,
     MaskedLookahead,
@@ -87,6 +89,8 @@ __all__ = [
     "Partial",
     "Passage",
     "Policy",
+    "PostgresRetriever",
+    "QdrantRetriever",
     "Query",
     "Question",
     "QuestionAndAccepted",
