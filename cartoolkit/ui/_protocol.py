@@ -42,6 +42,7 @@ __all__ = [
     "Failure",
     "Finish",
     "LookUpRow",
+    "Parts",
     "Pick",
     "PolicyInfo",
     "Prefill",
@@ -170,10 +171,10 @@ class ChancePair(TypedDict):
 class LookUpRow(TypedDict):
     """A look-up.
 
-    `at`: the step before which it was made, behind all that it dropped. `position`, `keep`, `dropped`: tokens of the answer that stood,
-    that stayed, and that went. `outcome`: found, nothing, failed or timeout; `note` says more, if there is
-    more to say. `ms`: of the look-up; `prefill_tokens`, `reused_tokens`, `prefill_ms`: of reading the prompt
-    again, None where that was not done or is not done yet.
+    `at`: the step before which it was made, behind all that it dropped. `position`, `keep`, `dropped`: tokens
+    of the answer that stood, that stayed, and that went. `outcome`: found, nothing, failed or timeout; `note`
+    says more, if there is more to say. `ms`: of the look-up; `prefill_tokens`, `reused_tokens`, `prefill_ms`:
+    of reading the prompt again, None where that was not done or is not done yet.
     """
 
     at: int
@@ -250,7 +251,17 @@ class BesideRow(TypedDict):
     shown: bool
 
 
-class Update(TypedDict):
+class Parts(TypedDict):
+    """What an `Update` says of look-ups."""
+
+    look_ups: NotRequired[list[LookUpRow]]
+    retrieved: NotRequired[list[int]]
+    budget: NotRequired[BudgetUsed]
+    what_if: NotRequired[WhatIf]
+    beside: NotRequired[list[BesideRow]]
+
+
+class Update(Parts):
     """What has changed; a part that is not there has not."""
 
     type: Literal["update"]
@@ -264,11 +275,6 @@ class Update(TypedDict):
     notices: NotRequired[list[str]]
     finish: NotRequired[Finish]
     failure: NotRequired[Failure]
-    look_ups: NotRequired[list[LookUpRow]]
-    retrieved: NotRequired[list[int]]
-    budget: NotRequired[BudgetUsed]
-    what_if: NotRequired[WhatIf]
-    beside: NotRequired[list[BesideRow]]
 
 
 # Names of runs are ours and short; numbers are those of a 32-bit column.

@@ -12,25 +12,29 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
+from cartoolkit.trace.look_ups import RETRIEVAL
 from cartoolkit.ui._protocol import (
     PROTOCOL_VERSION,
     Branch,
     BranchPoint,
     Failure,
     Finish,
+    Parts,
+    Pick,
     Prefill,
     RunInfo,
     Update,
     parse_message,
     steps_block,
 )
+from cartoolkit.ui.look_up_parts import LookUpParts, policy_info
 from cartoolkit.ui.twin import still_bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from cartoolkit.engine import Session
-    from cartoolkit.trace import Trace, TraceHeader
+    from cartoolkit.trace import Step, Trace, TraceHeader
 
 __all__ = ["RunView"]
 
@@ -39,6 +43,8 @@ _STATIC = Path(__file__).parent / "static"
 _INTERVAL = 0.04
 # Seconds for a branch to take its first tokens over before it is shown without any.
 _PATIENCE = 0.15
+# Events that have a part of their own.
+_TOLD_ELSEWHERE = ("branch", RETRIEVAL)
 _STALE = "That token belongs to a run that was no longer shown; nothing was changed."
 _log = logging.getLogger(__name__)
 
@@ -71,7 +77,8 @@ class RunView(anywidget.AnyWidget):
         super().__init__(**traits)
         self._run = ""
         self._seq = 0
-        self._sent = 0
+        self._sent: list[Step] = []
+        self._look_ups = LookUpParts()
         self._session: Session | None = None
         self._remark = ""
         self._branch: Callable[[Session, int, int | None], object] | None = None
@@ -108,8 +115,8 @@ class RunView(anywidget.AnyWidget):
     def show(self, session: Session, *, selected: int | None = None) -> None:
         """Follow a session from its first token to its end, with one of its steps selected."""
         with self._sending:
-            self._session, self._run, self._sent = session, secrets.token_hex(4), 0
-            self._remark = ""
+            self._session, self._run, self._sent = session, secrets.token_hex(4), []
+            self._look_ups, self._remark = LookUpParts(), ""
         self.selected = selected
         self.snapshot = None
         changed = threading.Event()
@@ -133,10 +140,10 @@ class RunView(anywidget.AnyWidget):
         while self._follows(session) and not session.done:
             if changed.wait(1):
                 changed.clear()
-                self._send_update(session, first=self._sent)
+                self._send_update(session)
                 time.sleep(_INTERVAL)
         unsubscribe()
-        self._send_update(session, first=self._sent)
+        self._send_update(session)
         self._take_snapshot(session)
 
     def _take_snapshot(self, session: Session) -> None:
@@ -148,14 +155,13 @@ class RunView(anywidget.AnyWidget):
     def _follows(self, session: Session) -> bool:
         return self._session is session and self.comm is not None  # None once the widget is closed
 
-    def _send_update(self, session: Session, *, first: int, whole: bool = False) -> None:
+    def _send_update(self, session: Session, *, first: int | None = None, whole: bool = False) -> None:
+        """Send what is new, from step `first` on; None sends the steps that have changed."""
         with self._sending:
             if not self._follows(session):
                 return
+            first = _first_change(self._sent, session.steps) if first is None else first
             content, buffers = self._update(session, first=first, whole=whole)
-            block = content.get("steps")
-            if block:
-                self._sent = max(self._sent, block["first"] + block["count"])
             self.send(content, buffers)
 
     def _receive(self, _widget: object, content: object, _buffers: object) -> None:
@@ -167,9 +173,20 @@ class RunView(anywidget.AnyWidget):
             return
         if isinstance(message, Branch):
             self._hand_on(message)
+        elif isinstance(message, Pick):
+            self._pick_row(message.row)
         elif (session := self._session) is not None:
-            known = message.run == self._run
+            # Steps that a look-up dropped may have been sent before the view was there.
+            known = message.run == self._run and not self._has_look_ups(session)
             self._send_update(session, first=message.steps if known else 0, whole=True)
+
+    @staticmethod
+    def _has_look_ups(session: Session) -> bool:
+        return any(event.kind == RETRIEVAL for event in session.header.events)
+
+    def _pick_row(self, row: int) -> None:
+        """Show the run of a row of a comparison, which this view has none of."""
+        _log.warning("row %d of a comparison was asked for in a view that has none; it was ignored", row)
 
     def _hand_on(self, message: Branch) -> None:
         """Let the owner branch off the run shown; of any other run nothing is done but to say so."""
@@ -180,7 +197,7 @@ class RunView(anywidget.AnyWidget):
             _log.warning("a branch was asked for at step %d, which is not there", message.step)
         elif message.run != self._run:
             self._remark = _STALE
-            self._send_update(session, first=self._sent)
+            self._send_update(session)
         else:
             try:
                 branch(session, message.step, message.token)
@@ -190,9 +207,17 @@ class RunView(anywidget.AnyWidget):
     def _update(self, session: Session, *, first: int, whole: bool) -> tuple[Update, list[Any]]:
         """Everything from step `first` on; `whole` adds what never changes during a run."""
         # Read the state before the steps: a session that has finished has all of them.
-        state, steps = session.state, session.steps[first:]
+        state, every = session.state, session.steps[:]
+        steps = every[first:]
+        self._sent[first:] = steps
         self._seq += 1
-        content = Update(type="update", v=PROTOCOL_VERSION, run=self._run, seq=self._seq, state=state)
+        parts: Parts = {
+            **self._look_ups.changed(session.header, every, whole=whole),
+            **self._more_parts(session, whole=whole),
+        }
+        content = Update(
+            type="update", v=PROTOCOL_VERSION, run=self._run, seq=self._seq, state=state, **parts
+        )
         buffers: list[Any] = []
         if whole:
             content["info"] = _info(session.header)
@@ -209,9 +234,19 @@ class RunView(anywidget.AnyWidget):
             )
         return content, buffers
 
+    def _more_parts(self, session: Session, *, whole: bool) -> Parts:  # noqa: ARG002 - for views with more
+        """What else has changed; `whole`: all there is."""
+        return Parts()
+
     def _notices(self, header: TraceHeader) -> list[str]:
-        texts = [event.text for event in header.events if event.kind != "branch"]
+        texts = [event.text for event in header.events if event.kind not in _TOLD_ELSEWHERE]
         return [*texts, self._remark] if self._remark else texts
+
+
+def _first_change(sent: Sequence[Step], steps: Sequence[Step]) -> int:
+    """The first step that has not been sent as it is now; one that changes is replaced by another object."""
+    pairs = enumerate(zip(sent, steps, strict=False))
+    return next((i for i, (before, now) in pairs if before is not now), min(len(sent), len(steps)))
 
 
 def _wait_for_first_step(session: Session, changed: threading.Event) -> None:
@@ -244,6 +279,8 @@ def _info(header: TraceHeader) -> RunInfo:
     )
     if (point := _branch_point(header)) is not None:
         info["branch"] = point
+    if (policy := policy_info(header)) is not None:
+        info["policy"] = policy
     return info
 
 

@@ -20,13 +20,21 @@ _LIVE = "application/vnd.jupyter.widget-view+json"
 _NOTHING = {"text/html": ""}
 
 
-def still_bundle(trace: Trace | None) -> dict[str, str]:
-    """A run, or that there is none yet, as ``text/html`` and ``text/plain``."""
+def still_bundle(trace: Trace | None, *, threshold: float = 0.4) -> dict[str, str]:
+    """A run, or that there is none yet, as ``text/html`` and ``text/plain``.
+
+    Args:
+        trace: the run.
+        threshold: below this raw max probability a token is marked.
+    """
+    from cartoolkit.retrieval.effects import look_up_effects, retrieved_steps
     from cartoolkit.trace.static_html import run_html, run_text
 
     if trace is None:
         return {"text/html": f"<p>{_EMPTY}</p>", "text/plain": _EMPTY}
-    return {"text/html": run_html(trace), "text/plain": run_text(trace)}
+    used = [effect.used for effect in look_up_effects(trace)]
+    page = run_html(trace, threshold=threshold, retrieved=retrieved_steps(trace), used=used)
+    return {"text/html": page, "text/plain": run_text(trace, threshold=threshold)}
 
 
 class _Shown(Protocol):

@@ -28,7 +28,7 @@ class FrontEnd:
 
     Attributes:
         messages: every message that came.
-        texts, ids: of the steps it knows.
+        texts, ids, kept: of the steps it knows; `text` is what stands.
         parts: the other parts of the messages, as last heard of.
         gaps: how often a message began after what it knows.
     """
@@ -39,7 +39,7 @@ class FrontEnd:
         self._clear(None)
 
     def _clear(self, run):
-        self.run, self.texts, self.ids, self.parts = run, [], [], {}
+        self.run, self.texts, self.ids, self.kept, self.parts = run, [], [], [], {}
 
     def receive(self, content, buffers):
         self.messages.append((content, buffers))
@@ -56,13 +56,16 @@ class FrontEnd:
         if block["first"] > len(self.texts):
             self.gaps += 1
             return
+        numbers = columns(block, buffers)
         known = len(self.texts) - block["first"]
-        self.texts += block["texts"][known:]
-        self.ids += columns(block, buffers)["token_id"].tolist()[known:]
+        self.ids += numbers["token_id"].tolist()[known:]
+        # Steps that are known may have been dropped since, and their text cut.
+        self.texts[block["first"] : block["first"] + block["count"]] = block["texts"]
+        self.kept[block["first"] : block["first"] + block["count"]] = (numbers["flags"] & 8 != 0).tolist()
 
     @property
     def text(self):
-        return "".join(self.texts)
+        return "".join(text for text, kept in zip(self.texts, self.kept, strict=True) if kept)
 
     def ready(self):
         """What it says when it appears, or when it has noticed a gap."""

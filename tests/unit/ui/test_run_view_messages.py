@@ -28,9 +28,12 @@ def example(name):
     return data["content"], [base64.b64decode(buffer) for buffer in data["buffers"]]
 
 
-def stub_session(state, steps, *, done=41, total=41, reused=12, notices=(), branches=(), error=None):
+def stub_session(
+    state, steps, *, done=41, total=41, reused=12, notices=(), branches=(), look_ups=(), retrieval=None,
+    error=None, start="update_start.json",
+):  # fmt: skip
     """A session as the view sees it, in the middle of the run that the examples tell of."""
-    info, _ = example("update_start.json")
+    info, _ = example(start)
     named = {
         name: info["info"][name] for name in ("engine", "device", "dtype", "context_length", "vocab_size")
     }
@@ -43,7 +46,9 @@ def stub_session(state, steps, *, done=41, total=41, reused=12, notices=(), bran
         events=[
             *(Event(kind="truncated", text=text) for text in notices),
             *(Event(kind="branch", at=at, text=text) for at, text in branches),
+            *look_ups,
         ],
+        retrieval=retrieval,
     )
     trace = Trace.from_steps(header, steps, prompt_ids=[1], token_bytes=lambda _: b"")
     progress = Prefilled(done, total, reused)
@@ -85,6 +90,127 @@ def test_messages_are_those_that_the_browser_is_tested_with(name, session, first
     assert sent == buffers
 
 
+RETRIEVAL = {
+    "policy": {
+        "name": "rollback",
+        "trigger": {"kind": "ContentTokenBelow", "threshold": 0.6, "skip_function_words": True},
+        "budget": {"max_retrievals": 3, "max_context_tokens": 64},
+    },
+    "retriever": "FTSRetriever",
+    "passages": 2,
+}
+TALLY = {"kept": 5, "decoded": 6, "retrievals": 1, "fruitless": 1, "context_tokens": 11}
+
+
+def look_up(at, **data):
+    """The event of a look-up as an engine writes it; at=3 and at=5 are those of the examples."""
+    known = {
+        "query": "What is the capital of Australia? It is",
+        "reason": "' Sydney' at 0.375, below 0.6",
+        "position": 3,
+        "trigger_steps": [2],
+        "upfront": False,
+        "outcome": "found",
+        "hits": [
+            {
+                "id": "p1",
+                "title": "Capitals",
+                "source": "capitals.md:3",
+                "score": 7.25,
+                "text": "\U0001f998 Canberra <b>is</b> the capital of Australia.",
+            },
+            {
+                "id": "p2",
+                "title": "",
+                "source": "",
+                "score": float("nan"),
+                "text": "Sydney is a city in Australia.",
+            },
+        ],
+        "added": ["p1"],
+        "keep": 2,
+        "dropped": 1,
+        "ended": "",
+        "note": "1 did not fit into max_context_tokens=64",
+        "ms": 4.5,
+        "unseen": 0,
+    }
+    return Event(kind="retrieval", text="Looked up.", at=at, data=known | data)
+
+
+def flare_session(state, steps, *look_ups, tally=None, **rest):
+    retrieval = RETRIEVAL if tally is None else {**RETRIEVAL, "tally": tally}
+    return stub_session(
+        state, steps, look_ups=look_ups, retrieval=retrieval, start="update_flare_start.json", **rest
+    )
+
+
+READ = {"prefill_tokens": 30, "reused_tokens": 12, "prefill_ms": 62.5}
+FAILED = {
+    "query": "What is the capital of Australia? It is Canberra",
+    "reason": "'.' at 0.500, below 0.6",
+    "position": 4,
+    "trigger_steps": [4],
+    "outcome": "failed",
+    "hits": [],
+    "added": [],
+    "keep": 4,
+    "dropped": 0,
+    "note": "the look-up failed: <index> is gone",
+    "ms": 1.25,
+}
+
+
+def plain(content, *without):
+    """A message as the browser reads it; probabilities rounded as float32 is."""
+    content = {k: v for k, v in json.loads(json.dumps(content)).items() if k not in without}
+    for row in content.get("look_ups", ()):
+        for chance in row["chances"]:
+            chance.update({k: round(v, 6) for k, v in chance.items() if isinstance(v, float)})
+    return content
+
+
+def test_look_ups_are_told_as_the_browser_is_tested_with_and_only_what_is_new():
+    """One view, from before the first token to the end."""
+    view, before = RunView(), examples.flare_steps(rolled_back=False)
+    after = examples.flare_steps()
+    view._run = "r3"
+    messages = [
+        ("start", flare_session("prefilling", [], done=0, total=29, reused=0), 0, True),
+        ("doubt", flare_session("looking_up", before[:3], done=29, total=29), 0, False),
+        ("look_up", flare_session("prefilling", after[:3], look_up(3), done=12, total=42), 2, False),
+        (
+            "replay",
+            flare_session(
+                "finished", after, look_up(3, **READ), look_up(5, **FAILED), tally=TALLY, done=42, total=42
+            ),
+            0,
+            True,
+        ),
+    ]
+    for name, session, first, whole in messages:
+        expected, buffers = example(f"update_flare_{name}.json")
+        content, sent = view._update(session, first=first, whole=whole)
+        assert plain(content) == plain(expected, "what_if", "beside")
+        assert sent == buffers
+
+
+def test_a_long_passage_is_cut_and_so_are_its_marks():
+    text = "Canberra " + "x" * 1990 + " Canberra"
+    event = look_up(3, hits=[{"id": "p1", "text": text, "score": 1.0, "source": ""}])
+    content, _ = RunView()._update(
+        flare_session("running", examples.flare_steps()[:4], event), first=0, whole=True
+    )
+    (hit,) = content["look_ups"][0]["hits"]
+    assert (len(hit["text"]), hit["used"]) == (2000, [(0, 8)])
+
+
+def test_a_run_without_look_ups_says_nothing_of_them():
+    content, _ = RunView()._update(stub_session("running", examples.steps()), first=0, whole=True)
+    assert not {"look_ups", "retrieved", "budget", "what_if", "beside"} & set(content)
+    assert "policy" not in content["info"]
+
+
 def test_a_failure_is_told_with_its_hint():
     error = RuntimeError("The model's forward raised RuntimeError: no memory.")
     error.hint = "The next call reloads the model."
@@ -118,6 +244,14 @@ def test_a_branch_that_the_browser_asks_for_is_understood(name):
     branch = parse_message(content)
     assert isinstance(branch, Branch)
     assert (branch.run, branch.step, branch.token) == (content["run"], content["step"], content["token"])
+
+
+def test_a_row_that_the_browser_asks_for_is_understood_and_ignored_where_there_is_none(caplog):
+    content, _ = example("pick.json")
+    assert parse_message(content).row == 1
+    with caplog.at_level(logging.WARNING, logger="cartoolkit"):
+        RunView()._handle_custom_msg(content, [])
+    assert "row 1 of a comparison" in caplog.text
 
 
 def test_a_run_arrives_whole_and_ends_with_a_snapshot(make_engine, front_end, eventually):
@@ -224,16 +358,21 @@ JUNK = st.recursive(
     max_leaves=10,
 )
 ALMOST = st.fixed_dictionaries(
-    {"type": st.sampled_from(["ready", "branch"]) | JUNK, "v": st.just(1) | JUNK},
+    {"type": st.sampled_from(["ready", "branch", "pick"]) | JUNK, "v": st.just(1) | JUNK},
     optional={
         "run": st.none() | st.text(max_size=80) | JUNK,
         "steps": st.integers() | JUNK,
         "step": st.integers() | JUNK,
         "token": st.none() | st.integers() | JUNK,
+        "row": st.integers() | JUNK,
         "more": JUNK,
     },
 )
-PARTS = {"ready": {"type", "v", "run", "steps"}, "branch": {"type", "v", "run", "step", "token"}}
+PARTS = {
+    "ready": {"type", "v", "run", "steps"},
+    "branch": {"type", "v", "run", "step", "token"},
+    "pick": {"type", "v", "row"},
+}
 
 
 def is_number(value):
@@ -245,6 +384,8 @@ def is_ours(content):
     kind = content.get("type") if isinstance(content, dict) else None
     if not isinstance(kind, str) or set(content) != PARTS.get(kind) or type(content["v"]) is not int:
         return False
+    if kind == "pick":
+        return content["v"] == 1 and is_number(content["row"])
     run = content["run"]
     named = (isinstance(run, str) and len(run) <= 64) or (run is None and kind == "ready")
     numbers = [content["steps"]] if kind == "ready" else [content["step"], content["token"] or 0]
@@ -278,6 +419,8 @@ def test_a_message_is_either_understood_or_refused(content, data):
         {"type": "branch", "v": 1, "run": "r", "step": 0, "token": True},
         {"type": "branch", "v": 1, "run": "r", "step": 0.0, "token": None},
         {"type": "branch", "v": 1, "run": "r", "step": 0},
+        {"type": "pick", "v": 1}, {"type": "pick", "v": 1, "row": -1},
+        {"type": "pick", "v": 1, "row": 0, "run": "r"},
     ],
 )  # fmt: skip
 def test_a_bad_message_is_logged_and_not_raised(content, make_engine, front_end, eventually, caplog):
