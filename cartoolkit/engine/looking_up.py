@@ -86,9 +86,11 @@ def decode_with_look_ups(
         count_tokens=grounding.count_tokens,
         thinking=_opens_thinking(decoder, prompt),
     )
-    loop = partial(decode, decoder, params=params, seed=seed, started=started, clock=clock)
+    loop = partial(decode, decoder, seed=seed, started=started, clock=clock)
     timer = _Clock(clock, started, params.time_limit)
-    writing = _Writing(controller, grounding, loop, prompt=prompt, forced=beginning.forced, clock=timer)
+    writing = _Writing(
+        controller, grounding, loop, params, prompt=prompt, forced=beginning.forced, clock=timer
+    )
     return (yield from writing.write())
 
 
@@ -127,6 +129,7 @@ class _Writing:
         controller: Generator[Decision, Any, None],
         grounding: Grounding,
         loop: Callable[..., _Loop],
+        params: GenerateParams,
         *,
         prompt: Sequence[int],
         forced: Sequence[int],
@@ -137,6 +140,7 @@ class _Writing:
         self._prompt = list(prompt)
         self._forced = tuple(forced)
         self._begin = loop
+        self._params = params
         self._clock = clock
         self._rows = 0
         self._kept: list[Step] = []
@@ -162,7 +166,7 @@ class _Writing:
         if self._grounding.leaves_no_room(len(self._prompt) + len(self._kept)):
             return Ending("length", "the context window is full")
         forced = self._forced[sum(step.forced for step in self._kept) :]
-        loop = self._begin(self._prompt, beginning=Beginning(tuple(self._kept), forced))
+        loop = self._begin(self._prompt, self._params, beginning=Beginning(tuple(self._kept), forced))
         again, reply = deque(self._kept), None
         while True:
             try:
@@ -197,6 +201,8 @@ class _Writing:
         reply = yield replace(event, again=self._has_read)
         if event.done == event.total:
             self._has_read = True
+            # What is in the cache now follows from this run alone, so all of it may be used again.
+            self._params = self._params.model_copy(update={"repeatable": False})
             if self._reading_for is not None:
                 figures = {
                     "prefill_tokens": event.done - event.reused,

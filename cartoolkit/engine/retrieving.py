@@ -52,8 +52,9 @@ def plan_retrieval(
     if retrieval is None and retriever is None:
         return None
     policy = _policy(_DEFAULT if retrieval is None else retrieval)
+    never = isinstance(policy.trigger, Never)
     if retriever is None:
-        if policy.pre_retrieve or not isinstance(policy.trigger, Never):
+        if policy.pre_retrieve or not never:
             raise InvalidRequest(
                 f"the policy {policy.name!r} looks things up, but there is no retriever.",
                 hint="Pass retriever=: a function from query to text, or a retriever such as "
@@ -65,7 +66,7 @@ def plan_retrieval(
             "prompt_logprobs=True does not go with retrieval, whose look-ups change the prompt.",
             hint="Score the prompt in a request of its own, without retrieval.",
         )
-    if not params.inspect and not isinstance(policy.trigger, Never):
+    if not params.inspect and not never and (policy.trigger.reads_numbers or policy.query.reads_numbers):
         raise InvalidRequest(
             f"inspect=False does not go with the policy {policy.name!r}, which decides by the numbers of the "
             "tokens.",

@@ -30,6 +30,9 @@ def retrieval_event(
     Its data: ``query``, ``reason``, ``position``, ``trigger_steps``, ``upfront``; ``outcome`` (``found``,
     ``nothing``, ``failed`` or ``timeout``); ``hits``, each with id, score, source and text; ``added``, the
     ids of those that entered the prompt; ``keep`` and ``dropped`` tokens; ``ended`` and ``note``.
+    An engine adds ``ms``; ``unseen``, how many steps from `at` on were decoded before the policy was asked and
+    were dropped as well (a possible stop string holds steps back); and after something was found
+    ``prefill_tokens``, ``reused_tokens`` and ``prefill_ms`` of reading the prompt again.
 
     Args:
         look_up: what was asked.

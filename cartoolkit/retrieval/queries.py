@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from cartoolkit.retrieval.answer import spoken_text
 from cartoolkit.retrieval.checks import require_at_least, require_probability
@@ -69,7 +69,13 @@ class Situation:
 
 @dataclass(frozen=True)
 class Query:
-    """The base of all queries."""
+    """The base of all queries.
+
+    Attributes:
+        reads_numbers: it looks at what inspection records.
+    """
+
+    reads_numbers: ClassVar[bool] = False
 
     def build(self, situation: Situation) -> str:
         """The words to look up; an empty text asks for the question instead."""
@@ -132,6 +138,8 @@ class MaskedLookahead(Query):
         ask_question: put the question before it. FLARE does not; measured, it finds more with it.
         max_words: at most so many of the sentence, the last ones.
     """
+
+    reads_numbers: ClassVar[bool] = True
 
     mask_below: float = 0.4
     ask_question: bool = True

@@ -30,8 +30,8 @@ class Recording:
     """A recorded run, made ready for being replayed many times, as while a threshold is dragged.
 
     Attributes:
-        steps: in the order of decoding, without their candidates.
-        look_ups: index of the step before which they were made -> data of their events, in order; see
+        steps: in the order of decoding, without their candidates and without those that the policy never saw.
+        look_ups: how many of these steps came before them -> data of their events, in order; see
             `retrieval_event`. One before the answer is not among them.
         ended: why the run ended.
     """
@@ -48,13 +48,16 @@ class Recording:
         """
         if not isinstance(run, Trace):
             return cls(tuple(run))
+        events = [e for e in run.events if e.kind == RETRIEVAL and not e.data.get("upfront")]
+        unseen = {row for e in events for row in range(e.at, e.at + e.data.get("unseen", 0))}
         look_ups: dict[int, list[Mapping[str, Any]]] = {}
-        for event in run.events:
-            if event.kind == RETRIEVAL and not event.data.get("upfront"):
-                look_ups.setdefault(event.at, []).append(event.data)
-        dropped = any(data.get("dropped") for each in look_ups.values() for data in each)
-        steps = tuple(step for step in _light_steps(run) if dropped or step.kept)
-        return cls(steps, look_ups, run.header.stop_reason or "stop")
+        for event in events:
+            before = event.at - sum(row < event.at for row in unseen)
+            look_ups.setdefault(before, []).append(event.data)
+        dropped = any(event.data.get("dropped") for event in events)
+        steps = (step for step in _light_steps(run) if dropped or step.kept)
+        seen = tuple(step for step in steps if step.index not in unseen)
+        return cls(seen, look_ups, run.header.stop_reason or "stop")
 
     def reports(self) -> Iterator[Report]:
         """What a controller has to be told, outcomes of look-ups aside; `Ended` without end."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.retrieval.checks import require_at_least, require_choice, require_probability
@@ -75,7 +75,13 @@ def recorded(token: Token, name: str) -> float:
 
 @dataclass(frozen=True)
 class Trigger:
-    """The base of all triggers: sees tokens and sentences, and fires at none."""
+    """The base of all triggers: sees tokens and sentences, and fires at none.
+
+    Attributes:
+        reads_numbers: it looks at what inspection records.
+    """
+
+    reads_numbers: ClassVar[bool] = True
 
     def on_token(self, tokens: Sequence[Token]) -> Fire | None:  # noqa: ARG002 - for those that look
         """Look at the tokens since the last look-up, newest last, at least one."""
@@ -90,6 +96,8 @@ class Trigger:
 class Never(Trigger):
     """Nothing is looked up while the answer is written."""
 
+    reads_numbers: ClassVar[bool] = False
+
 
 @dataclass(frozen=True)
 class EveryTokens(Trigger):
@@ -98,6 +106,8 @@ class EveryTokens(Trigger):
     Attributes:
         n: tokens between two look-ups, at least 1.
     """
+
+    reads_numbers: ClassVar[bool] = False
 
     n: int = 16
 
@@ -115,6 +125,8 @@ class EveryTokens(Trigger):
 @dataclass(frozen=True)
 class EverySentence(Trigger):
     """After every sentence, whatever is in it: the passive baseline by sentences."""
+
+    reads_numbers: ClassVar[bool] = False
 
     def on_sentence(self, sentence: Sequence[Token]) -> Fire | None:
         """Fire."""
