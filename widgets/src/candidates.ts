@@ -31,6 +31,8 @@ export interface PanelEvents {
 /** How a step is shown: `follows` while the panel goes with the newest, `offers` where one may go on from it. */
 export interface Mode {
   follows: boolean;
+  /** Where it stands in the answer, which is its number unless tokens before it were rolled back. */
+  place: number;
   offers: boolean;
 }
 
@@ -83,7 +85,17 @@ export class SidePanel {
     this.#shown = { store, run: store.run, index, ...mode };
     const flags = index === null ? 0 : store.numbers.flags.at(index);
     const waits = index !== null && index < store.count - 1;
-    const key = [store.run, index, mode.follows, mode.offers, waits, store.live, flags, this.#all].join();
+    const key = [
+      store.run,
+      index,
+      mode.follows,
+      mode.offers,
+      waits,
+      store.live,
+      flags,
+      mode.place,
+      this.#all,
+    ].join();
     // What a press began on must still be there when it ends; a step does not change in between.
     if (key === this.#key) return;
     this.#key = key;
@@ -94,7 +106,7 @@ export class SidePanel {
     if (focused !== null) this.#refocus(focused, before?.run === store.run && before.index === index);
   }
 
-  #content({ store, index, follows, offers }: Shown): HTMLElement[] {
+  #content({ store, index, follows, offers, place }: Shown): HTMLElement[] {
     if (index === null)
       return [
         h(
@@ -105,7 +117,7 @@ export class SidePanel {
       ];
     const step = store.step(index);
     const candidates = store.candidates(index);
-    const head = [this.#title(step, store, follows), figures(step)];
+    const head = [this.#title(step, store, follows, place), figures(step)];
     const greedy = store.info?.params["temperature"] === 0;
     const again = offers && (!greedy || step.forced) ? drawAgain(step) : null;
     if (candidates.length === 0)
@@ -126,7 +138,7 @@ export class SidePanel {
     return [...head, h("div", { class: "rows" }, table, more), drawBar(candidates, step, greedy)];
   }
 
-  #title(step: Step, store: RunStore, follows: boolean): HTMLElement {
+  #title(step: Step, store: RunStore, follows: boolean, place: number): HTMLElement {
     const label = format.visible(step.label || step.text);
     const states = [
       step.special ? "control token" : null,
@@ -134,6 +146,7 @@ export class SidePanel {
       step.forced ? "forced" : null,
       step.taken ? "taken over" : null,
       step.kept ? null : "rolled back",
+      place === step.index ? null : `place ${place}`,
     ].filter((state) => state !== null);
     const { live } = store;
     const rests = live && step.index < store.count - 1;

@@ -31,6 +31,21 @@ export function asCount(value: unknown, where: string): number {
   throw new ProtocolError(`${where} is ${show(value)}, expected a whole number`);
 }
 
+export function asIndices(value: unknown, where: string): number[] {
+  return asList(value, where).map((entry, i) => asCount(entry, `${where}.${i}`));
+}
+
+export function asBoolean(value: unknown, where: string): boolean {
+  if (typeof value === "boolean") return value;
+  throw new ProtocolError(`${where} is ${show(value)}, expected true or false`);
+}
+
+export function asOneOf<T extends string>(known: readonly T[], value: unknown, where: string): T {
+  const found = known.find((one) => one === value);
+  if (found !== undefined) return found;
+  throw new ProtocolError(`${where} is ${show(value)}, expected one of ${known.join(", ")}`);
+}
+
 export function asNumberOrNull(value: unknown, where: string): number | null {
   if (value === null) return null;
   if (typeof value === "number") return Number.isFinite(value) ? value : null;

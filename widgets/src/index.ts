@@ -1,12 +1,13 @@
 /** Entry of the bundle: the `view` trait of the model picks what is rendered. */
 
 import type { RenderProps } from "@anywidget/types";
+import { renderFlare } from "./flare_view";
 import { renderRun } from "./run_view";
 import type { Model, Traits } from "./sync";
 
 type Renderer = (model: Model, el: HTMLElement) => () => void;
 
-const VIEWS: Record<string, Renderer> = { run: renderRun };
+const VIEWS: Record<string, Renderer> = { run: renderRun, flare: renderFlare };
 
 function render({ model, el }: Pick<RenderProps<Traits>, "model" | "el">): () => void {
   const name = model.get("view");

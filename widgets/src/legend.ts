@@ -10,7 +10,8 @@ export class Legend {
   #unsure = h("span", {});
   #low = h("span", { class: "mark low" });
 
-  constructor(onMetric: (metric: Metric) => void, signal: AbortSignal) {
+  /** `lookUps`: name the marks of a run that looks things up as well. */
+  constructor(onMetric: (metric: Metric) => void, signal: AbortSignal, lookUps: boolean) {
     for (const [value, { title }] of Object.entries(METRICS))
       this.#select.append(h("option", { value }, title));
     this.#select.addEventListener(
@@ -27,6 +28,8 @@ export class Legend {
       h("span", { class: "scale" }, this.#sure, h("span", { class: "ramp" }), this.#unsure),
       this.#low,
       h("span", { class: "mark alternative" }, "not first choice"),
+      lookUps ? h("span", { class: "mark retrieved" }, "from a passage") : null,
+      lookUps ? h("span", { class: "mark dropped" }, "dropped") : null,
     );
   }
 

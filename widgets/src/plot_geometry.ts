@@ -16,12 +16,13 @@ export interface Scale {
 
 const MARGIN = { left: 34, right: 62, top: 8, bottom: 20 };
 
-export function frameOf(width: number, height: number): Frame {
+/** `foot` is room for marks under the numbers of the axis. */
+export function frameOf(width: number, height: number, foot = 0): Frame {
   return {
     left: MARGIN.left,
     right: Math.max(MARGIN.left + 40, width - MARGIN.right),
     top: MARGIN.top,
-    bottom: Math.max(MARGIN.top + 40, height - MARGIN.bottom),
+    bottom: Math.max(MARGIN.top + 40, height - MARGIN.bottom - foot),
   };
 }
 

@@ -7,6 +7,7 @@
 
 import {
   asCount,
+  asIndices,
   asList,
   asNumberOrNull,
   asRecord,
@@ -16,6 +17,19 @@ import {
   ProtocolError,
   show,
 } from "./checks";
+
+import {
+  type BesideRow,
+  type BudgetUsed,
+  type LookUpRow,
+  type PolicyInfo,
+  parseBeside,
+  parseBudget,
+  parseLookUps,
+  parsePolicy,
+  parseWhatIf,
+  type WhatIf,
+} from "./retrieval_protocol";
 
 export const PROTOCOL_VERSION = 1;
 
@@ -74,6 +88,7 @@ export interface RunInfo {
   /** Tokens in the vocabulary, where the engine told. */
   vocab_size?: number;
   branch?: BranchPoint;
+  policy?: PolicyInfo;
 }
 
 export interface Prefill {
@@ -117,6 +132,12 @@ export interface Update {
   notices?: string[];
   finish?: Finish;
   failure?: Failure;
+  /** These four always come whole. */
+  look_ups?: LookUpRow[];
+  retrieved?: number[];
+  what_if?: WhatIf;
+  beside?: BesideRow[];
+  budget?: BudgetUsed;
 }
 
 export interface Ready {
@@ -135,6 +156,13 @@ export interface Branch {
   token: number | null;
 }
 
+/** Show the run of a row of the comparison. */
+export interface Pick {
+  type: "pick";
+  v: number;
+  row: number;
+}
+
 /** Everything the kernel sends; one kind so far. */
 export type Message = Update;
 
@@ -144,6 +172,10 @@ export function ready(run: string | null, steps: number): Ready {
 
 export function branch(run: string, step: number, token: number | null): Branch {
   return { type: "branch", v: PROTOCOL_VERSION, run, step, token };
+}
+
+export function pick(row: number): Pick {
+  return { type: "pick", v: PROTOCOL_VERSION, row };
 }
 
 /** Check a message from the kernel and copy its columns out of the buffers. */
@@ -165,6 +197,11 @@ export function parseUpdate(content: unknown, buffers: unknown): Update {
   if (has(data, "notices")) update.notices = asStrings(data["notices"], "notices");
   if (has(data, "finish")) update.finish = parseFinish(data["finish"]);
   if (has(data, "failure")) update.failure = parseFailure(data["failure"]);
+  if (has(data, "look_ups")) update.look_ups = parseLookUps(data["look_ups"]);
+  if (has(data, "retrieved")) update.retrieved = asIndices(data["retrieved"], "retrieved");
+  if (has(data, "what_if")) update.what_if = parseWhatIf(data["what_if"]);
+  if (has(data, "beside")) update.beside = parseBeside(data["beside"]);
+  if (has(data, "budget")) update.budget = parseBudget(data["budget"]);
   return update;
 }
 
@@ -181,6 +218,7 @@ function parseInfo(value: unknown): RunInfo {
   };
   if (has(info, "vocab_size")) parsed.vocab_size = asCount(info["vocab_size"], "info.vocab_size");
   if (has(info, "branch")) parsed.branch = parseBranchPoint(info["branch"]);
+  if (has(info, "policy")) parsed.policy = parsePolicy(info["policy"]);
   return parsed;
 }
 

@@ -7,6 +7,7 @@ import { Legend } from "./legend";
 import { isMetric, type Metric } from "./metrics";
 import { Plot } from "./plot";
 import { clampValue } from "./plot_geometry";
+import type { Marks } from "./plot_marks";
 import { branch, type Update } from "./protocol";
 import { phaseOf, Status } from "./status";
 import type { RunStore } from "./store";
@@ -24,10 +25,16 @@ const SECOND_CLICK = 700;
 
 /** What a view may do on top of the parts. */
 export interface PartsHooks {
+  /** The marks of look-ups in the plot; a view that has them draws and names them. */
+  marks?(): Marks;
+  /** What the view says before there is a run. */
+  empty?: string;
   /** After the parts were brought up to date. */
   onShow?(news: News): void;
   /** The reader has chosen a token, or none. */
   onChoose?(index: number | null): void;
+  /** The reader has chosen a look-up by its mark. */
+  onLookUp?(index: number): void;
   /** The threshold has moved, in the hand or from elsewhere. */
   onThreshold?(value: number): void;
 }
@@ -37,7 +44,7 @@ export class RunParts {
   readonly card = h("article", { class: "card", "data-testid": "run-view", "aria-label": "generation" });
   readonly header: Header;
   readonly notices = new Notices();
-  readonly status = new Status();
+  readonly status: Status;
   readonly footer = new Footer();
   readonly tooltip = new Tooltip();
   readonly legend: Legend;
@@ -65,8 +72,9 @@ export class RunParts {
       signal,
     );
     this.header = new Header(model.get("show_model") !== false);
+    this.status = new Status(hooks.empty);
     this.#writer = new TraitWriter(model, signal);
-    this.legend = new Legend((metric) => this.#chooseMetric(metric), signal);
+    this.legend = new Legend((metric) => this.#chooseMetric(metric), signal, hooks.marks !== undefined);
     this.tokens = this.#makeTokens(signal);
     this.plot = this.#makePlot(signal);
     this.panel = this.#makePanel(signal);
@@ -74,6 +82,11 @@ export class RunParts {
 
   get store(): RunStore {
     return this.#feed.store;
+  }
+
+  /** Whether the kernel was heard of the run shown. */
+  get attended(): boolean {
+    return this.#feed.attended;
   }
 
   get threshold(): number {
@@ -97,6 +110,11 @@ export class RunParts {
     this.#feed.ready();
   }
 
+  /** The marks of look-ups have changed otherwise than by an update. */
+  redrawMarks(): void {
+    this.plot.setThreshold(this.#threshold, this.#hooks.marks?.());
+  }
+
   /** Select a token, for all views of this model; null selects none. */
   choose(selected: number | null): void {
     if (selected !== this.#selected) this.#writer.now("selected", selected);
@@ -107,7 +125,8 @@ export class RunParts {
       this.plot.hover(index);
       this.#readOut(index, anchor);
     };
-    return new TokenText(this.store, { onSelect: (index) => this.#chosen(index), onHover }, signal);
+    const onSelect = (index: number | null) => this.#chosen(index);
+    return new TokenText(this.store, { onSelect, onHover, onLookUp: (k) => this.#lookUp(k) }, signal);
   }
 
   #makePlot(signal: AbortSignal): Plot {
@@ -119,9 +138,11 @@ export class RunParts {
       {
         onSelect: (index) => this.#chosen(index),
         onHover,
+        onLookUp: (k) => this.#lookUp(k),
         onThreshold: (value, done) => this.#moveThreshold(value, done),
       },
       signal,
+      { marks: this.#hooks.marks !== undefined },
     );
   }
 
@@ -150,9 +171,13 @@ export class RunParts {
     this.notices.update(store);
     this.status.update(store);
     this.card.dataset["phase"] = phaseOf(store);
-    this.card.toggleAttribute("data-none", store.count === 0 && !store.live);
+    this.card.toggleAttribute("data-none", store.count === 0 && !store.live && store.lookUps.length === 0);
     this.card.toggleAttribute("data-bare", store.count > 0 && !store.inspected);
-    this.plot.setData(store.numbers.max_prob.values, store.live, store.branchedAt);
+    this.tokens.setRetrieved(store.retrieved);
+    const { max_prob: maxProb, flags } = store.numbers;
+    const { live, branchedAt } = store;
+    const data = { values: maxProb.values, flags: flags.values, live, branchedAt };
+    this.plot.setData(data, this.#hooks.marks?.());
     this.#showThreshold();
     this.#showSelected();
     this.#hooks.onShow?.(news);
@@ -161,7 +186,7 @@ export class RunParts {
 
   #showThreshold(): void {
     this.tokens.setThreshold(this.#threshold);
-    this.plot.setThreshold(this.#threshold);
+    this.plot.setThreshold(this.#threshold, this.#hooks.marks?.());
     this.legend.update(this.#metric, this.#threshold);
     this.footer.update(this.store, this.#threshold);
     this.#hooks.onThreshold?.(this.#threshold);
@@ -173,7 +198,14 @@ export class RunParts {
     const shown = selected ?? this.panel.held(this.store) ?? (count > 0 ? count - 1 : null);
     this.tokens.select(selected, shown);
     this.plot.select(shown, selected !== null);
-    this.panel.show(this.store, shown, { follows: selected === null, offers: this.#canBranch });
+    // What was rolled back is no place to go on from.
+    const offers = this.#canBranch && shown !== null && this.store.kept(shown);
+    const place = shown === null ? 0 : this.#placeOf(shown);
+    this.panel.show(this.store, shown, { follows: selected === null, offers, place });
+  }
+
+  #placeOf(index: number): number {
+    return this.plot.places.of[index] ?? index;
   }
 
   /** Whether somebody is there to go on from a token of the run shown. */
@@ -210,6 +242,10 @@ export class RunParts {
     this.#writer.now("metric", metric);
   }
 
+  #lookUp(index: number): void {
+    this.#hooks.onLookUp?.(index);
+  }
+
   #chosen(selected: number | null): void {
     this.choose(selected);
     this.#hooks.onChoose?.(selected);
@@ -224,6 +260,6 @@ export class RunParts {
 
   #readOut(index: number | null, anchor: Element | null): void {
     if (index === null || anchor === null) this.tooltip.hide();
-    else this.tooltip.show(this.store.step(index), anchor, this.card, this.#metric);
+    else this.tooltip.show(this.store.step(index), this.#placeOf(index), anchor, this.card, this.#metric);
   }
 }

@@ -30,3 +30,13 @@ function rangeOf(selection: Selection, root: Node): Range | null {
   }
   return selection.getRangeAt(0).cloneRange();
 }
+
+/** The text of a range without what was dropped from the answer. */
+export function keptText(range: Range): string {
+  const { commonAncestorContainer: node } = range;
+  const around = node instanceof Element ? node : node.parentElement;
+  if (around?.closest(".dropped")) return "";
+  const part = range.cloneContents();
+  for (const dropped of part.querySelectorAll(".dropped")) dropped.remove();
+  return part.textContent ?? "";
+}

@@ -5,7 +5,15 @@ import * as format from "./format";
 import { tokensPerSecond } from "./metrics";
 import type { RunStore } from "./store";
 
-export type Phase = "empty" | "prefilling" | "running" | "paused" | "finished" | "failed";
+export type Phase =
+  | "empty"
+  | "prefilling"
+  | "running"
+  | "looking_up"
+  | "rereading"
+  | "paused"
+  | "finished"
+  | "failed";
 
 const EMPTY = "Nothing has been generated yet. Write a prompt and press Generate.";
 const REASONS: Record<string, string> = {
@@ -21,6 +29,8 @@ export function phaseOf(store: RunStore): Phase {
   if (store.failure !== null || store.state === "failed") return "failed";
   if (store.finish !== null || store.state === "finished") return "finished";
   if (store.state === "paused") return "paused";
+  if (store.state === "looking_up") return "looking_up";
+  if (store.state === "prefilling" && store.count > 0 && store.lookUps.length > 0) return "rereading";
   return store.count === 0 ? "prefilling" : "running";
 }
 
@@ -32,13 +42,17 @@ export function endedBy(reason: string, detail: string): string {
   return detail === "" ? `ended by ${words}` : `ended by ${words} (${detail})`;
 }
 
-export function statusText(store: RunStore): string {
-  const tokens = format.plural(store.finish?.completion_tokens ?? store.count, "token");
+export function statusText(store: RunStore, empty = EMPTY): string {
+  const tokens = tokensText(store);
   switch (phaseOf(store)) {
     case "empty":
-      return EMPTY;
+      return empty;
     case "prefilling":
-      return prefillText(store);
+      return prefillText(store, "reading the prompt");
+    case "looking_up":
+      return joined("looking up…", store.count === 0 ? "" : tokens);
+    case "rereading":
+      return joined(prefillText(store, "reading the passages"), tokens);
     case "paused":
       return `paused · ${tokens}`;
     case "failed":
@@ -50,10 +64,17 @@ export function statusText(store: RunStore): string {
   }
 }
 
-function prefillText({ prefill, state }: RunStore): string {
+/** Tokens so far; where some were rolled back, those that stand and those that do not. */
+function tokensText(store: RunStore): string {
+  const { dropped, count, finish } = store;
+  if (dropped === 0) return format.plural(finish?.completion_tokens ?? count, "token");
+  return `${format.plural(count - dropped, "token")} kept, ${format.count(dropped)} dropped`;
+}
+
+function prefillText({ prefill, state }: RunStore, what: string): string {
   if (state === "waiting") return "waiting for the model";
-  if (prefill === null || prefill.total === 0) return "reading the prompt";
-  return `reading the prompt ${format.count(prefill.done)} / ${format.plural(prefill.total, "token")}`;
+  if (prefill === null || prefill.total === 0) return what;
+  return `${what} ${format.count(prefill.done)} / ${format.plural(prefill.total, "token")}`;
 }
 
 function finishText(store: RunStore, tokens: string): string {
@@ -72,7 +93,12 @@ function joined(...parts: string[]): string {
   return parts.filter((part) => part !== "").join(" · ");
 }
 
-const SPOKEN: Partial<Record<Phase, string>> = { prefilling: "Reading the prompt.", running: "Generating." };
+const SPOKEN: Partial<Record<Phase, string>> = {
+  prefilling: "Reading the prompt.",
+  running: "Generating.",
+  looking_up: "Looking something up.",
+  rereading: "Reading the passages.",
+};
 
 export class Status {
   readonly node: HTMLElement;
@@ -86,13 +112,17 @@ export class Status {
   );
   #phase: Phase | null = null;
 
-  constructor() {
+  readonly #empty: string | undefined;
+
+  /** `empty` is said before there is a run. */
+  constructor(empty?: string) {
+    this.#empty = empty;
     this.node = h("div", { class: "status", "data-testid": "status" }, this.#bar, this.#text);
   }
 
   update(store: RunStore): void {
     const phase = phaseOf(store);
-    const text = statusText(store);
+    const text = statusText(store, this.#empty);
     setText(this.#text, text);
     this.node.dataset["phase"] = phase;
     this.#progress(store, phase);
@@ -104,7 +134,8 @@ export class Status {
   }
 
   #progress({ prefill }: RunStore, phase: Phase): void {
-    this.#bar.hidden = phase !== "prefilling" || prefill === null || prefill.total === 0;
+    const reads = phase === "prefilling" || phase === "rereading";
+    this.#bar.hidden = !reads || prefill === null || prefill.total === 0;
     if (this.#bar.hidden || prefill === null) return;
     const share = Math.min(1, prefill.done / prefill.total);
     this.#bar.setAttribute("aria-valuenow", String(Math.round(100 * share)));

@@ -2,6 +2,7 @@
 
 import type { Columns, Failure, Finish, Prefill, RunInfo, StepColumn, StepsBlock, Update } from "./protocol";
 import { FLAGS, STAGES, STEP_COLUMNS } from "./protocol";
+import type { BesideRow, BudgetUsed, LookUpRow, WhatIf } from "./retrieval_protocol";
 
 /** One decoded token; the numbers are those of `cartoolkit.trace.Step`. */
 export interface Step {
@@ -24,6 +25,8 @@ export interface Step {
   special: boolean;
   forced: boolean;
   kept: boolean;
+  /** Its word came from a passage that was looked up. */
+  retrieved: boolean;
   /** Taken over from another run, at which time it was decoded. */
   taken: boolean;
   /** The first that was not taken over. */
@@ -52,7 +55,7 @@ export interface Change {
   gap: boolean;
   /** Steps from here to the end are new. */
   from: number;
-  /** Older steps whose flags have changed, such as those rolled back since. */
+  /** Older steps whose flags or text have changed, such as those rolled back since. */
   reflagged: number[];
 }
 
@@ -105,9 +108,15 @@ export class RunStore {
   notices: string[] = [];
   finish: Finish | null = null;
   failure: Failure | null = null;
+  lookUps: readonly LookUpRow[] = [];
+  whatIf: WhatIf | null = null;
+  budget: BudgetUsed | null = null;
+  beside: readonly BesideRow[] = [];
   numbers = emptyNumbers();
   #texts: string[] = [];
   #labels: string[] = [];
+  #retrieved: ReadonlySet<number> = new Set();
+  #retrievedList: readonly number[] = [];
   #rows: { block: StepsBlock; row: number }[] = [];
   #seq = -1;
 
@@ -130,6 +139,22 @@ export class RunStore {
     return this.info?.branch?.at ?? 0;
   }
 
+  /** Steps whose word came from a passage. */
+  get retrieved(): readonly number[] {
+    return this.#retrievedList;
+  }
+
+  kept(i: number): boolean {
+    return (this.numbers.flags.at(i) & FLAGS.kept) !== 0;
+  }
+
+  /** How many steps were rolled back. */
+  get dropped(): number {
+    let dropped = 0;
+    for (let i = 0; i < this.count; i++) if (!this.kept(i)) dropped++;
+    return dropped;
+  }
+
   text(i: number): string {
     return this.#texts[i] ?? "";
   }
@@ -144,8 +169,9 @@ export class RunStore {
       change.from = 0;
     }
     // A replay for another view may arrive late; it must not turn the state back.
-    if (update.seq >= this.#seq) this.#takeParts(update);
-    if (update.steps !== undefined) this.#takeSteps(update.steps, change);
+    const late = update.seq < this.#seq;
+    if (!late) this.#takeParts(update);
+    if (update.steps !== undefined) this.#takeSteps(update.steps, change, late);
     return change;
   }
 
@@ -172,6 +198,7 @@ export class RunStore {
       special: (flags & FLAGS.special) !== 0,
       forced: (flags & FLAGS.forced) !== 0,
       kept: (flags & FLAGS.kept) !== 0,
+      retrieved: this.#retrieved.has(i),
       taken: i < this.branchedAt,
       branched: i > 0 && i === this.branchedAt,
     };
@@ -200,6 +227,11 @@ export class RunStore {
     this.notices = [];
     this.finish = null;
     this.failure = null;
+    this.lookUps = [];
+    this.#takeRetrieved([]);
+    this.whatIf = null;
+    this.budget = null;
+    this.beside = [];
     this.numbers = emptyNumbers();
     this.#texts = [];
     this.#labels = [];
@@ -215,16 +247,26 @@ export class RunStore {
     if (update.notices !== undefined) this.notices = update.notices;
     if (update.finish !== undefined) this.finish = update.finish;
     if (update.failure !== undefined) this.failure = update.failure;
+    if (update.look_ups !== undefined) this.lookUps = update.look_ups;
+    if (update.retrieved !== undefined) this.#takeRetrieved(update.retrieved);
+    if (update.what_if !== undefined) this.whatIf = update.what_if;
+    if (update.budget !== undefined) this.budget = update.budget;
+    if (update.beside !== undefined) this.beside = update.beside;
   }
 
-  #takeSteps(block: StepsBlock, change: Change): void {
+  #takeRetrieved(indices: readonly number[]): void {
+    this.#retrievedList = indices;
+    this.#retrieved = new Set(indices);
+  }
+
+  #takeSteps(block: StepsBlock, change: Change, late: boolean): void {
     const have = this.count;
     if (block.first > have) {
       change.gap = true;
       return;
     }
     const skip = Math.min(have - block.first, block.count);
-    change.reflagged = this.#takeFlags(block, skip);
+    if (!late) change.reflagged = this.#takeAgain(block, skip);
     for (const name of Object.keys(STEP_COLUMNS) as StepColumn[])
       this.numbers[name].append(block.columns[name], skip);
     for (let row = skip; row < block.count; row++) {
@@ -234,14 +276,20 @@ export class RunStore {
     }
   }
 
-  /** A replayed step is the one that is known, except that it may have been rolled back since. */
-  #takeFlags(block: StepsBlock, rows: number): number[] {
+  /**
+   * A step that comes again is the one that is known, except that it may have been rolled back since, or
+   * lost text to a stop string that was found only then.
+   */
+  #takeAgain(block: StepsBlock, rows: number): number[] {
     const changed: number[] = [];
     for (let row = 0; row < rows; row++) {
       const i = block.first + row;
       const flags = block.columns.flags[row] ?? 0;
-      if (flags === this.numbers.flags.at(i)) continue;
+      const text = block.texts[row] ?? "";
+      if (flags === this.numbers.flags.at(i) && text === this.#texts[i]) continue;
       this.numbers.flags.set(i, flags);
+      this.#texts[i] = text;
+      this.#labels[i] = block.labels[row] ?? "";
       changed.push(i);
     }
     return changed;

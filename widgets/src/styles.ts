@@ -1,5 +1,7 @@
 /** All styles of a view, for its shadow root. Colours come from the front end's theme; the hues are ours. */
 
+import { FLARE_STYLES } from "./flare_styles";
+
 const THEME = `
 :host { all: initial; display: block; width: 100%; }
 .view {
@@ -15,6 +17,8 @@ const THEME = `
   --processed: #0b5cad;
   --removed: #b42318;
   --branch: #7c3aad;
+  --retrieved: #0f7a4f;
+  --retrieved-bg: rgb(22 140 90 / .17);
   --failed-bg: #fdecea;
   --noted-bg: #fff6e0;
   --dim: color-mix(in srgb, var(--fg) 72%, var(--bg));
@@ -38,6 +42,8 @@ const THEME = `
   --processed: #6cb2ff;
   --removed: #ff9a90;
   --branch: #cf9bff;
+  --retrieved: #4fd39a;
+  --retrieved-bg: rgb(60 190 130 / .24);
   --failed-bg: #3b1f1d;
   --noted-bg: #33280f;
   color-scheme: dark;
@@ -123,7 +129,6 @@ const TOKENS = `
 }
 .token.low { border-bottom: 2px dotted var(--low); }
 .token.alternative { text-decoration: underline solid 1.3px; text-underline-offset: 2.5px; text-decoration-skip-ink: none; }
-.token.dropped { text-decoration: line-through; opacity: .65; }
 .token.forced { box-shadow: inset 0 0 0 1px var(--dim); }
 .token.branched { position: relative; }
 .token.branched::after { content: ""; position: absolute; left: -4px; top: -3px; bottom: -3px; border-left: 2px solid var(--branch); }
@@ -253,7 +258,7 @@ const REST = `
 .numbers { font: 11.5px var(--mono); }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; scroll-behavior: auto !important; } }
 @media (forced-colors: active) {
-  .view, .view.dark { --processed: Highlight; --raw: GrayText; --accent: Highlight; --low: CanvasText; --removed: CanvasText; --branch: CanvasText; --line: CanvasText; --bg: Canvas; --fg: CanvasText; --dim: CanvasText; --on-accent: HighlightText; }
+  .view, .view.dark { --processed: Highlight; --raw: GrayText; --accent: Highlight; --low: CanvasText; --removed: CanvasText; --branch: CanvasText; --retrieved: CanvasText; --line: CanvasText; --bg: Canvas; --fg: CanvasText; --dim: CanvasText; --on-accent: HighlightText; }
   .segment { border: 1px solid CanvasText; }
   .token { border-bottom-color: Canvas; }
   .token.low { border-bottom-color: CanvasText; }
@@ -261,4 +266,4 @@ const REST = `
 }
 `;
 
-export const STYLES = THEME + CARD + META + TOKENS + PLOT + SIDE + REST;
+export const STYLES = THEME + CARD + META + TOKENS + PLOT + SIDE + FLARE_STYLES + REST;

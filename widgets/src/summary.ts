@@ -74,7 +74,16 @@ export class Header {
       ? h("div", { class: "origin", "data-testid": "origin" }, info.branch.text)
       : null;
     const settings = h("div", { class: "settings" }, how, origin);
-    const rows = [this.#showModel ? what : null, settings, info.prompt === "" ? null : asked];
+    const policy = info.policy;
+    const rule = policy
+      ? h(
+          "div",
+          { class: "what rule", "data-testid": "policy" },
+          h("span", { class: "name" }, policy.name),
+          ...[policy.trigger, policy.retriever].map(chip),
+        )
+      : null;
+    const rows = [this.#showModel ? what : null, rule, settings, info.prompt === "" ? null : asked];
     this.node.replaceChildren(...rows.filter((row) => row !== null));
   }
 }
@@ -120,8 +129,9 @@ export class Footer {
     const { logprob, entropy, max_prob: maxProb, flags } = store.numbers;
     const kept = (i: number) => (flags.at(i) & FLAGS.kept) !== 0;
     const perplexity = Math.exp(-mean(logprob.values, kept));
-    const runs = lowRuns(maxProb.values, threshold).length;
-    const below = countBelow(maxProb.values, threshold);
+    const standing = store.dropped === 0 ? maxProb.values : maxProb.values.filter((_, i) => kept(i));
+    const runs = lowRuns(standing, threshold).length;
+    const below = countBelow(standing, threshold);
     setFigure(this.#values.perplexity, "perplexity", format.nats(perplexity), "");
     setFigure(this.#values.entropy, "mean entropy", format.nats(mean(entropy.values, kept)), "nats");
     setFigure(

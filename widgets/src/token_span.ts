@@ -14,6 +14,7 @@ export function describe(step: Step, threshold: number): string {
   if (step.special) words.push("control token");
   if (step.incomplete) words.push("part of a character");
   if (step.forced) words.push("put there, not drawn");
+  if (step.retrieved) words.push("from a passage");
   if (!step.kept) words.push("rolled back");
   if (step.branched) words.push("the branch begins here");
   return words.join(", ");
@@ -39,6 +40,7 @@ export function makeSpan(step: Step, body: readonly Piece[], threshold: number):
   if (step.rank > 1) span.classList.add("alternative");
   if (step.maxProb < threshold) span.classList.add("low");
   if (step.forced) span.classList.add("forced");
+  if (step.retrieved) span.classList.add("retrieved");
   if (!step.kept) span.classList.add("dropped");
   if (step.branched) span.classList.add("branched");
   return span;

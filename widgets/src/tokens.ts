@@ -1,29 +1,32 @@
-/** The text as prose: one span a token, appended as tokens arrive and never rebuilt. */
+/** The text as prose: one span a token, appended as tokens arrive; what the reader does with them. */
 
 import { h } from "./dom";
 import { doubt, type Metric } from "./metrics";
-import { selectionIn } from "./selection";
-import type { RunStore, Step } from "./store";
-import { describe, makeSpan, nearestOnNextLine } from "./token_span";
-import { layout } from "./token_text";
+import { keptText, selectionIn } from "./selection";
+import type { RunStore } from "./store";
+import { type FlowMark, nextOption, TokenFlow } from "./token_flow";
+import { nearestOnNextLine } from "./token_span";
 
 export interface TokensEvents {
   onSelect(index: number | null): void;
   onHover(index: number | null, anchor: Element | null): void;
+  onLookUp(index: number): void;
 }
 
 export class TokenText {
   readonly node: HTMLElement;
   #store: RunStore;
   #events: TokensEvents;
-  #spans: HTMLElement[] = [];
+  #flow: TokenFlow;
   #metric: Metric = "max_prob";
   #threshold = 0.4;
   #selected: number | null = null;
   #marked: number | null = null;
   #hovered: number | null = null;
-  #paragraph: HTMLElement | null = null;
-  #tabStop = 0;
+  #looked: number | null = null;
+  #marks: readonly FlowMark[] = [];
+  #retrieved: readonly number[] = [];
+  #tabStop: HTMLElement | null = null;
   #atEnd = true;
 
   constructor(store: RunStore, events: TokensEvents, signal: AbortSignal) {
@@ -37,6 +40,7 @@ export class TokenText {
       "aria-orientation": "horizontal",
       dir: "auto",
     });
+    this.#flow = new TokenFlow(this.node, store);
     const on = <K extends keyof HTMLElementEventMap>(
       type: K,
       listener: (e: HTMLElementEventMap[K]) => void,
@@ -53,38 +57,27 @@ export class TokenText {
     });
   }
 
+  get #spans(): readonly HTMLElement[] {
+    return this.#flow.spans;
+  }
+
   clear(): void {
-    this.#spans = [];
+    this.#flow.clear();
     this.#selected = null;
     this.#marked = null;
     this.#hovered = null;
-    this.#paragraph = null;
-    this.#tabStop = 0;
+    this.#looked = null;
+    this.#marks = [];
+    this.#retrieved = [];
+    this.#tabStop = null;
     this.#atEnd = true;
-    this.node.replaceChildren();
   }
 
   /** Add the steps that the store has and the page has not. */
   append(): void {
-    const fragment = document.createDocumentFragment();
-    let paragraph = this.#paragraph;
-    for (let i = this.#spans.length; i < this.#store.count; i++) {
-      const step = this.#store.step(i);
-      const { lead, body, tail } = layout(step);
-      const span = makeSpan(step, body, this.#threshold);
-      if (paragraph === null) {
-        paragraph = h("div", { class: "paragraph", role: "presentation" });
-        fragment.append(paragraph);
-      }
-      paragraph.append(lead, span, tail);
-      this.#colour(span, step);
-      this.#spans.push(span);
-      // A block of its own for each paragraph: only the last is laid out again when a token arrives.
-      if (tail !== "") paragraph = null;
-    }
-    this.#paragraph = paragraph;
-    this.node.append(fragment);
-    this.#spans[this.#tabStop]?.setAttribute("tabindex", "0");
+    const first = this.#flow.append(this.#threshold);
+    for (let i = first; i < this.#spans.length; i++) this.#colour(i);
+    if (this.#tabStop === null) this.#setTabStop(this.#spans[0] ?? null);
   }
 
   /** Keep the newest line in sight, unless the reader has scrolled back. */
@@ -95,7 +88,7 @@ export class TokenText {
   setMetric(metric: Metric): void {
     if (metric === this.#metric) return;
     this.#metric = metric;
-    for (const [i, span] of this.#spans.entries()) this.#colour(span, this.#store.step(i));
+    for (let i = 0; i < this.#spans.length; i++) this.#colour(i);
   }
 
   setThreshold(threshold: number): void {
@@ -106,18 +99,53 @@ export class TokenText {
       const value = values[i] ?? Number.NaN;
       if (value < before === value < threshold) return;
       span.classList.toggle("low", value < threshold);
-      span.setAttribute("aria-label", describe(this.#store.step(i), threshold));
+      this.#flow.describe(i, threshold);
     });
   }
 
-  /** Flags of these steps have changed. */
+  /** Flags or texts of these steps have changed. */
   reflag(indices: number[]): void {
+    const first = this.#flow.rewritten(indices);
+    if (first !== null) this.#rewrite(first);
     for (const i of indices) {
-      const span = this.#spans[i];
-      const step = this.#store.step(i);
-      span?.classList.toggle("dropped", !step.kept);
-      span?.setAttribute("aria-label", describe(step, this.#threshold));
+      this.#flow.strike(i, this.#store.kept(i));
+      this.#flow.describe(i, this.#threshold);
     }
+  }
+
+  /** Where something was looked up. */
+  setMarks(marks: readonly FlowMark[]): void {
+    this.#marks = marks;
+    this.#flow.setMarks(marks);
+    if (this.#tabStop === null) this.#setTabStop(this.#flow.mark(0) ?? null);
+  }
+
+  /** Steps whose word came from a passage. */
+  setRetrieved(indices: readonly number[]): void {
+    if (indices === this.#retrieved) return;
+    const before = new Set(this.#retrieved);
+    const now = new Set(indices);
+    this.#retrieved = indices;
+    for (const i of new Set([...before, ...now])) {
+      if (before.has(i) === now.has(i)) continue;
+      this.#toggle(i, "retrieved", now.has(i));
+      this.#flow.describe(i, this.#threshold);
+    }
+  }
+
+  /** Show which look-up is chosen. */
+  selectLookUp(index: number | null): void {
+    if (index === this.#looked) return;
+    for (const [k, on] of [
+      [this.#looked, false],
+      [index, true],
+    ] as const) {
+      const mark = k === null ? undefined : this.#flow.mark(k);
+      mark?.classList.toggle("selected", on);
+      mark?.setAttribute("aria-selected", String(on));
+      if (on && mark !== undefined) this.#reveal(mark);
+    }
+    this.#looked = index;
   }
 
   /** `selected` is what the user chose; `marked` is what the side panel shows while it follows. */
@@ -127,8 +155,8 @@ export class TokenText {
       this.#toggle(selected, "selected", true)?.setAttribute("aria-selected", "true");
       this.#selected = selected;
       if (selected !== null) {
-        this.#setTabStop(selected);
-        this.#reveal(selected);
+        this.#setTabStop(this.#spans[selected] ?? null);
+        this.#reveal(this.#spans[selected]);
       }
     }
     const shown = selected === null ? marked : null;
@@ -151,8 +179,27 @@ export class TokenText {
     return span;
   }
 
-  #colour(span: HTMLElement, step: Step): void {
-    span.style.setProperty("--d", doubt(this.#metric, step).toFixed(3));
+  #colour(i: number): void {
+    this.#spans[i]?.style.setProperty("--d", doubt(this.#metric, this.#store.step(i)).toFixed(3));
+  }
+
+  /** Lay the text out anew from step `first` on, as where a stop string took some of it away. */
+  #rewrite(first: number): void {
+    const [selected, marked, looked, retrieved] = [
+      this.#selected,
+      this.#marked,
+      this.#looked,
+      this.#retrieved,
+    ];
+    this.#flow.cut(first);
+    if (!this.#tabStop?.isConnected) this.#tabStop = null;
+    this.append();
+    this.#flow.setMarks(this.#marks);
+    this.#selected = this.#marked = this.#looked = null;
+    this.#retrieved = [];
+    this.setRetrieved(retrieved);
+    this.select(selected, marked);
+    this.selectLookUp(looked);
   }
 
   #indexOf(target: EventTarget | null): number | null {
@@ -166,69 +213,82 @@ export class TokenText {
   }
 
   #focused(target: EventTarget | null): void {
-    this.#setTabStop(this.#indexOf(target));
+    this.#setTabStop(optionOf(target));
     if (target instanceof Element && target.matches(":focus-visible")) this.#hover(target);
   }
 
   #click(event: MouseEvent): void {
-    const index = this.#indexOf(event.target);
+    const action = this.#choice(optionOf(event.target));
     // The end of a drag that selects text is a click as well.
-    if (index === null || !(selectionIn(this.node)?.collapsed ?? true)) return;
-    this.#events.onSelect(index);
+    if (action === null || !(selectionIn(this.node)?.collapsed ?? true)) return;
+    action();
+  }
+
+  /** What choosing a token or a mark does. */
+  #choice(option: HTMLElement | null): (() => void) | null {
+    if (option === null) return null;
+    const mark = option.dataset["lookUp"];
+    const index = this.#indexOf(option);
+    if (mark !== undefined) return () => this.#events.onLookUp(Number(mark));
+    return index === null ? null : () => this.#events.onSelect(index);
   }
 
   #key(event: KeyboardEvent): void {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const index = this.#indexOf(event.target);
-    if (index === null) return;
-    const action = this.#keyAction(event.key, index);
+    const option = optionOf(event.target);
+    if (option === null) return;
+    const action = this.#keyAction(event.key, option);
     if (action === null) return;
     event.preventDefault();
     event.stopPropagation();
     action();
   }
 
-  #keyAction(key: string, index: number): (() => void) | null {
-    const last = this.#spans.length - 1;
-    const focus = (i: number) => () => this.#focus(Math.min(last, Math.max(0, i)));
+  #keyAction(key: string, option: HTMLElement): (() => void) | null {
+    const focus = (to: HTMLElement | null | undefined) => () => this.#focus(to ?? option);
+    // A mark lies on the line of the token beside it.
+    const index = () =>
+      this.#indexOf(option) ??
+      this.#indexOf(nextOption(option, -1)) ??
+      this.#indexOf(nextOption(option, 1)) ??
+      0;
     switch (key) {
       case "Enter":
       case " ":
-        return () => this.#events.onSelect(index);
+        return this.#choice(option);
       case "Escape":
         return () => this.#events.onSelect(null);
       case "ArrowLeft":
-        return focus(index - 1);
+        return focus(nextOption(option, -1));
       case "ArrowRight":
-        return focus(index + 1);
+        return focus(nextOption(option, 1));
       case "ArrowUp":
-        return focus(nearestOnNextLine(this.#spans, index, -1));
+        return focus(this.#spans[nearestOnNextLine(this.#spans, index(), -1)]);
       case "ArrowDown":
-        return focus(nearestOnNextLine(this.#spans, index, 1));
+        return focus(this.#spans[nearestOnNextLine(this.#spans, index(), 1)]);
       case "Home":
-        return focus(0);
+        return focus(this.#spans[0]);
       case "End":
-        return focus(last);
+        return focus(this.#spans.at(-1));
       default:
         return null;
     }
   }
 
-  #focus(index: number): void {
-    this.#reveal(index);
-    this.#spans[index]?.focus({ preventScroll: true });
+  #focus(option: HTMLElement): void {
+    this.#reveal(option);
+    option.focus({ preventScroll: true });
   }
 
-  #setTabStop(index: number | null): void {
-    if (index === null || index === this.#tabStop) return;
-    this.#spans[this.#tabStop]?.setAttribute("tabindex", "-1");
-    this.#spans[index]?.setAttribute("tabindex", "0");
-    this.#tabStop = index;
+  #setTabStop(option: HTMLElement | null): void {
+    if (option === null || option === this.#tabStop) return;
+    this.#tabStop?.setAttribute("tabindex", "-1");
+    option.setAttribute("tabindex", "0");
+    this.#tabStop = option;
   }
 
-  /** Scroll the text, not the page, until a token is in sight. */
-  #reveal(index: number): void {
-    const span = this.#spans[index];
+  /** Scroll the text, not the page, until a token or a mark is in sight. */
+  #reveal(span: HTMLElement | undefined): void {
     if (span === undefined || this.node.scrollHeight <= this.node.clientHeight) return;
     const box = span.getBoundingClientRect();
     const frame = this.node.getBoundingClientRect();
@@ -236,11 +296,20 @@ export class TokenText {
     else if (box.bottom > frame.bottom - 4) this.node.scrollTop += box.bottom - frame.bottom + 4;
   }
 
-  /** Browsers turn no-break spaces into spaces and may add breaks; the copy is the text as it was generated. */
+  /**
+   * Browsers turn no-break spaces into spaces and may add breaks; the copy is the answer as it was generated,
+   * without what was dropped from it.
+   */
   #copy(event: ClipboardEvent): void {
     const range = selectionIn(this.node);
     if (range === null || range.collapsed || event.clipboardData === null) return;
-    event.clipboardData.setData("text/plain", range.toString());
+    const text = keptText(range);
+    if (text !== "") event.clipboardData.setData("text/plain", text);
     event.preventDefault();
   }
+}
+
+/** The token or mark that an event came from. */
+function optionOf(target: EventTarget | null): HTMLElement | null {
+  return target instanceof Element ? target.closest<HTMLElement>('[role="option"]') : null;
 }

@@ -22,8 +22,8 @@ export class Tooltip {
   }
 
   /** Show a step beside an element, within `frame`. */
-  show(step: Step, anchor: Element, frame: HTMLElement, metric: Metric): void {
-    setText(this.#head, `token ${step.index}`);
+  show(step: Step, place: number, anchor: Element, frame: HTMLElement, metric: Metric): void {
+    setText(this.#head, place === step.index ? `token ${step.index}` : `token ${step.index}, place ${place}`);
     setText(this.#label, format.visible(step.label || step.text));
     setText(this.#figures, readout(step, metric));
     this.node.hidden = false;

@@ -3,6 +3,11 @@
 import branched from "../../tests/fixtures/protocol/update_branch.json";
 import failure from "../../tests/fixtures/protocol/update_failure.json";
 import finish from "../../tests/fixtures/protocol/update_finish.json";
+import flareDoubt from "../../tests/fixtures/protocol/update_flare_doubt.json";
+import flareLookUp from "../../tests/fixtures/protocol/update_flare_look_up.json";
+import flareReplay from "../../tests/fixtures/protocol/update_flare_replay.json";
+import flareStart from "../../tests/fixtures/protocol/update_flare_start.json";
+import flareWhatIf from "../../tests/fixtures/protocol/update_flare_what_if.json";
 import replay from "../../tests/fixtures/protocol/update_replay.json";
 import start from "../../tests/fixtures/protocol/update_start.json";
 import steps from "../../tests/fixtures/protocol/update_steps.json";
@@ -39,6 +44,11 @@ export const examples = {
   replay: () => arrived(replay),
   failure: () => arrived(failure),
   branch: () => arrived(branched),
+  flareStart: () => arrived(flareStart),
+  flareDoubt: () => arrived(flareDoubt),
+  flareLookUp: () => arrived(flareLookUp),
+  flareReplay: () => arrived(flareReplay),
+  flareWhatIf: () => arrived(flareWhatIf),
 };
 
 type Listener = (...parts: unknown[]) => void;

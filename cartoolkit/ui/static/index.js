@@ -59,6 +59,720 @@ function codePoint(character) {
   return `⟨U+${number}⟩`;
 }
 
+// src/checks.ts
+var ProtocolError = class extends Error {
+};
+function has(data, name) {
+  return Object.hasOwn(data, name) && data[name] !== void 0;
+}
+function asRecord(value, where) {
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value;
+  throw new ProtocolError(`${where} is ${show(value)}, expected an object`);
+}
+function asList(value, where) {
+  if (Array.isArray(value)) return value;
+  throw new ProtocolError(`${where} is ${show(value)}, expected a list`);
+}
+function asString(value, where) {
+  if (typeof value === "string") return value;
+  throw new ProtocolError(`${where} is ${show(value)}, expected text`);
+}
+function asStrings(value, where) {
+  return asList(value, where).map((entry2, i) => asString(entry2, `${where}.${i}`));
+}
+function asCount(value, where) {
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new ProtocolError(`${where} is ${show(value)}, expected a whole number`);
+}
+function asIndices(value, where) {
+  return asList(value, where).map((entry2, i) => asCount(entry2, `${where}.${i}`));
+}
+function asBoolean(value, where) {
+  if (typeof value === "boolean") return value;
+  throw new ProtocolError(`${where} is ${show(value)}, expected true or false`);
+}
+function asOneOf(known, value, where) {
+  const found = known.find((one) => one === value);
+  if (found !== void 0) return found;
+  throw new ProtocolError(`${where} is ${show(value)}, expected one of ${known.join(", ")}`);
+}
+function asNumberOrNull(value, where) {
+  if (value === null) return null;
+  if (typeof value === "number") return Number.isFinite(value) ? value : null;
+  throw new ProtocolError(`${where} is ${show(value)}, expected a number or null`);
+}
+function show(value) {
+  return String(JSON.stringify(value) ?? typeof value).slice(0, 60);
+}
+
+// src/retrieval_protocol.ts
+var OUTCOMES = ["found", "nothing", "failed", "timeout"];
+function parsePolicy(value) {
+  const policy = asRecord(value, "info.policy");
+  return {
+    name: asString(policy["name"], "info.policy.name"),
+    trigger: asString(policy["trigger"], "info.policy.trigger"),
+    threshold: asNumberOrNull(policy["threshold"], "info.policy.threshold"),
+    retriever: asString(policy["retriever"], "info.policy.retriever")
+  };
+}
+function parseLookUps(value) {
+  return asList(value, "look_ups").map(
+    (row, i) => parseLookUp(asRecord(row, `look_ups.${i}`), `look_ups.${i}`)
+  );
+}
+function parseLookUp(row, where) {
+  const countOrNull = (name) => row[name] === null ? null : asCount(row[name], `${where}.${name}`);
+  return {
+    at: asCount(row["at"], `${where}.at`),
+    position: asCount(row["position"], `${where}.position`),
+    keep: asCount(row["keep"], `${where}.keep`),
+    dropped: asCount(row["dropped"], `${where}.dropped`),
+    query: asString(row["query"], `${where}.query`),
+    reason: asString(row["reason"], `${where}.reason`),
+    trigger_steps: asIndices(row["trigger_steps"], `${where}.trigger_steps`),
+    upfront: asBoolean(row["upfront"], `${where}.upfront`),
+    outcome: asOneOf(OUTCOMES, row["outcome"], `${where}.outcome`),
+    note: asString(row["note"], `${where}.note`),
+    hits: asList(row["hits"], `${where}.hits`).map((hit, i) => parseHit(hit, `${where}.hits.${i}`)),
+    ms: asNumberOrNull(row["ms"], `${where}.ms`),
+    prefill_tokens: countOrNull("prefill_tokens"),
+    reused_tokens: countOrNull("reused_tokens"),
+    prefill_ms: asNumberOrNull(row["prefill_ms"], `${where}.prefill_ms`),
+    chances: asList(row["chances"], `${where}.chances`).map(
+      (chance, i) => parseChance(chance, `${where}.chances.${i}`)
+    )
+  };
+}
+function parseHit(value, where) {
+  const hit = asRecord(value, where);
+  return {
+    id: asString(hit["id"], `${where}.id`),
+    title: asString(hit["title"], `${where}.title`),
+    source: asString(hit["source"], `${where}.source`),
+    score: asNumberOrNull(hit["score"], `${where}.score`),
+    text: asString(hit["text"], `${where}.text`),
+    added: asBoolean(hit["added"], `${where}.added`),
+    used: asList(hit["used"], `${where}.used`).map((range2, i) => parseRange(range2, `${where}.used.${i}`))
+  };
+}
+function parseRange(value, where) {
+  const [start, end, ...rest] = asIndices(value, where);
+  if (start === void 0 || end === void 0 || rest.length > 0 || end < start)
+    throw new ProtocolError(`${where} is ${show(value)}, expected a start and an end`);
+  return [start, end];
+}
+function parseChance(value, where) {
+  const chance = asRecord(value, where);
+  return {
+    text: asString(chance["text"], `${where}.text`),
+    before: asNumberOrNull(chance["before"], `${where}.before`),
+    after: asNumberOrNull(chance["after"], `${where}.after`)
+  };
+}
+function parseWhatIf(value) {
+  const whatIf = asRecord(value, "what_if");
+  return {
+    threshold: asNumberOrNull(whatIf["threshold"], "what_if.threshold"),
+    policy: asString(whatIf["policy"], "what_if.policy"),
+    look_ups: asList(whatIf["look_ups"], "what_if.look_ups").map((row, i) => {
+      const where = `what_if.look_ups.${i}`;
+      const supposed = asRecord(row, where);
+      return {
+        at: asCount(supposed["at"], `${where}.at`),
+        trigger_steps: asIndices(supposed["trigger_steps"], `${where}.trigger_steps`),
+        reason: asString(supposed["reason"], `${where}.reason`)
+      };
+    }),
+    runs: asBoolean(whatIf["runs"], "what_if.runs")
+  };
+}
+function parseBudget(value) {
+  const budget = asRecord(value, "budget");
+  const count2 = (name) => asCount(budget[name], `budget.${name}`);
+  const countOrNull = (name) => budget[name] === null ? null : count2(name);
+  return {
+    retrievals: count2("retrievals"),
+    max_retrievals: count2("max_retrievals"),
+    fruitless: count2("fruitless"),
+    kept: count2("kept"),
+    decoded: count2("decoded"),
+    context_tokens: countOrNull("context_tokens"),
+    max_context_tokens: countOrNull("max_context_tokens")
+  };
+}
+function parseBeside(value) {
+  return asList(value, "beside").map((entry2, i) => {
+    const where = `beside.${i}`;
+    const row = asRecord(entry2, where);
+    return {
+      policy: asString(row["policy"], `${where}.policy`),
+      answer: asString(row["answer"], `${where}.answer`),
+      look_ups: asCount(row["look_ups"], `${where}.look_ups`),
+      decoded: asCount(row["decoded"], `${where}.decoded`),
+      prefilled: asCount(row["prefilled"], `${where}.prefilled`),
+      ms: asNumberOrNull(row["ms"], `${where}.ms`),
+      running: asBoolean(row["running"], `${where}.running`),
+      failed: asString(row["failed"], `${where}.failed`),
+      shown: asBoolean(row["shown"], `${where}.shown`)
+    };
+  });
+}
+
+// src/protocol.ts
+var PROTOCOL_VERSION = 1;
+var STAGES = ["", "bias", "greedy", "top_k", "top_p", "min_p"];
+var FLAGS = { incomplete: 1, special: 2, forced: 4, kept: 8 };
+var STEP_COLUMNS = {
+  token_id: Int32Array,
+  logprob: Float32Array,
+  rank: Int32Array,
+  processed_logprob: Float32Array,
+  max_prob: Float32Array,
+  entropy: Float32Array,
+  varentropy: Float32Array,
+  margin: Float32Array,
+  rest_mass: Float32Array,
+  processed_rest_mass: Float32Array,
+  draw: Float64Array,
+  elapsed: Float64Array,
+  flags: Uint8Array
+};
+var CANDIDATE_COLUMNS = {
+  candidate_id: Int32Array,
+  candidate_logprob: Float32Array,
+  candidate_processed_logprob: Float32Array,
+  candidate_removed_by: Uint8Array
+};
+var COLUMNS = { ...STEP_COLUMNS, ...CANDIDATE_COLUMNS };
+function ready(run, steps) {
+  return { type: "ready", v: PROTOCOL_VERSION, run, steps };
+}
+function branch(run, step, token) {
+  return { type: "branch", v: PROTOCOL_VERSION, run, step, token };
+}
+function pick(row) {
+  return { type: "pick", v: PROTOCOL_VERSION, row };
+}
+function parseUpdate(content, buffers) {
+  const data = asRecord(content, "message");
+  if (data["type"] !== "update") throw new ProtocolError(`unknown kind of message ${show(data["type"])}`);
+  if (data["v"] !== PROTOCOL_VERSION)
+    throw new ProtocolError(`protocol version ${show(data["v"])}, expected ${PROTOCOL_VERSION}`);
+  const update = {
+    type: "update",
+    v: PROTOCOL_VERSION,
+    run: asString(data["run"], "run"),
+    seq: asCount(data["seq"], "seq")
+  };
+  if (has(data, "info")) update.info = parseInfo(data["info"]);
+  if (has(data, "state")) update.state = asString(data["state"], "state");
+  if (has(data, "prefill")) update.prefill = parsePrefill(data["prefill"]);
+  if (has(data, "steps")) update.steps = parseSteps(data["steps"], buffers);
+  if (has(data, "notices")) update.notices = asStrings(data["notices"], "notices");
+  if (has(data, "finish")) update.finish = parseFinish(data["finish"]);
+  if (has(data, "failure")) update.failure = parseFailure(data["failure"]);
+  if (has(data, "look_ups")) update.look_ups = parseLookUps(data["look_ups"]);
+  if (has(data, "retrieved")) update.retrieved = asIndices(data["retrieved"], "retrieved");
+  if (has(data, "what_if")) update.what_if = parseWhatIf(data["what_if"]);
+  if (has(data, "beside")) update.beside = parseBeside(data["beside"]);
+  if (has(data, "budget")) update.budget = parseBudget(data["budget"]);
+  return update;
+}
+function parseInfo(value) {
+  const info = asRecord(value, "info");
+  const parsed = {
+    model: asString(info["model"], "info.model"),
+    engine: asString(info["engine"], "info.engine"),
+    device: asString(info["device"], "info.device"),
+    dtype: asString(info["dtype"], "info.dtype"),
+    context_length: asCount(info["context_length"], "info.context_length"),
+    prompt: asString(info["prompt"], "info.prompt"),
+    params: asRecord(info["params"], "info.params")
+  };
+  if (has(info, "vocab_size")) parsed.vocab_size = asCount(info["vocab_size"], "info.vocab_size");
+  if (has(info, "branch")) parsed.branch = parseBranchPoint(info["branch"]);
+  if (has(info, "policy")) parsed.policy = parsePolicy(info["policy"]);
+  return parsed;
+}
+function parseBranchPoint(value) {
+  const point2 = asRecord(value, "info.branch");
+  return {
+    at: asCount(point2["at"], "info.branch.at"),
+    text: asString(point2["text"], "info.branch.text")
+  };
+}
+function parsePrefill(value) {
+  const prefill = asRecord(value, "prefill");
+  return {
+    done: asCount(prefill["done"], "prefill.done"),
+    total: asCount(prefill["total"], "prefill.total"),
+    reused: asCount(prefill["reused"], "prefill.reused")
+  };
+}
+function parseFinish(value) {
+  const finish = asRecord(value, "finish");
+  return {
+    stop_reason: asString(finish["stop_reason"], "finish.stop_reason"),
+    stop_detail: asString(finish["stop_detail"], "finish.stop_detail"),
+    completion_tokens: asCount(finish["completion_tokens"], "finish.completion_tokens"),
+    ttft_ms: asNumberOrNull(finish["ttft_ms"], "finish.ttft_ms"),
+    tokens_per_second: asNumberOrNull(finish["tokens_per_second"], "finish.tokens_per_second")
+  };
+}
+function parseFailure(value) {
+  const failure = asRecord(value, "failure");
+  return {
+    message: asString(failure["message"], "failure.message"),
+    hint: asString(failure["hint"], "failure.hint")
+  };
+}
+function parseSteps(value, buffers) {
+  const steps = asRecord(value, "steps");
+  const count2 = asCount(steps["count"], "steps.count");
+  const width = asCount(steps["width"], "steps.width");
+  const candidateTexts = asList(steps["candidate_texts"], "steps.candidate_texts").map(
+    (texts, i) => asStrings(texts, `steps.candidate_texts.${i}`)
+  );
+  const block = {
+    first: asCount(steps["first"], "steps.first"),
+    count: count2,
+    width,
+    texts: asStrings(steps["texts"], "steps.texts"),
+    labels: asStrings(steps["labels"], "steps.labels"),
+    candidate_texts: candidateTexts,
+    columns: parseColumns(asStrings(steps["columns"], "steps.columns"), buffers, count2, width)
+  };
+  for (const name of ["texts", "labels", "candidate_texts"])
+    if (block[name].length !== count2)
+      throw new ProtocolError(`steps.${name} has ${block[name].length} entries, expected ${count2}`);
+  if (candidateTexts.some((texts) => texts.length > width))
+    throw new ProtocolError(`steps.candidate_texts has a row longer than ${width}`);
+  return block;
+}
+function parseColumns(names, buffers, count2, width) {
+  const views = asList(buffers, "buffers");
+  if (views.length !== names.length)
+    throw new ProtocolError(`${views.length} buffers for ${names.length} columns`);
+  const columns = {};
+  names.forEach((name, i) => {
+    if (!has(COLUMNS, name)) throw new ProtocolError(`unknown column ${show(name)}`);
+    if (has(columns, name)) throw new ProtocolError(`column ${name} twice`);
+    const length = has(CANDIDATE_COLUMNS, name) ? count2 * width : count2;
+    columns[name] = copyColumn(views[i], COLUMNS[name], length, name);
+  });
+  const missing = Object.keys(COLUMNS).find((name) => !has(columns, name));
+  if (missing !== void 0) throw new ProtocolError(`column ${missing} is missing`);
+  return columns;
+}
+function copyColumn(view, kind, length, name) {
+  const bytes = ArrayBuffer.isView(view) ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength) : view instanceof ArrayBuffer ? new Uint8Array(view) : null;
+  if (bytes === null) throw new ProtocolError(`column ${name} is no buffer`);
+  const expected = length * kind.BYTES_PER_ELEMENT;
+  if (bytes.byteLength !== expected)
+    throw new ProtocolError(`column ${name} has ${bytes.byteLength} bytes, expected ${expected}`);
+  return new kind(bytes.slice().buffer);
+}
+
+// src/places.ts
+function placesOf(flags, rewinds = []) {
+  const back = /* @__PURE__ */ new Map();
+  for (const { at, dropped } of rewinds) if (dropped > 0) back.set(at, (back.get(at) ?? 0) + dropped);
+  const places = { of: [], kept: [], drafts: [], count: 0 };
+  let next = 0;
+  for (let i = 0; i < flags.length; i++) {
+    next = Math.max(0, next - (back.get(i) ?? 0));
+    const kept = ((flags[i] ?? 0) & FLAGS.kept) !== 0;
+    if (kept) {
+      next = places.kept.length;
+      places.kept.push(i);
+    } else extend(places.drafts, i, back.has(i));
+    places.of.push(next);
+    next++;
+    places.count = Math.max(places.count, next);
+  }
+  return places;
+}
+function extend(drafts, i, anew) {
+  const last = drafts.at(-1);
+  if (last !== void 0 && last[1] === i && !anew) last[1] = i + 1;
+  else drafts.push([i, i + 1]);
+}
+function placeAt(places, at) {
+  return places.of[at] ?? places.kept.length;
+}
+function stepBefore(places, at, place) {
+  for (let i = Math.min(at, places.of.length) - 1; i >= 0; i--) if (places.of[i] === place) return i;
+  return null;
+}
+
+// src/look_up_words.ts
+var QUOTE = 48;
+function whereMade(row, places, text) {
+  if (row.upfront) return "before the answer";
+  const before = textBefore(row, places, text);
+  return before === "" ? `at token ${row.keep}` : `at token ${row.keep}, after “${before}”`;
+}
+function textBefore(row, places, text) {
+  let found = "";
+  for (let place = row.keep - 1; place >= 0 && found.length <= QUOTE; place--) {
+    const step = stepBefore(places, row.at, place);
+    if (step === null) break;
+    found = text(step) + found;
+  }
+  const plain = found.replace(/\s+/gu, " ").trim();
+  if (plain.length <= QUOTE) return plain;
+  const cut = Array.from(plain).slice(-QUOTE).join("");
+  return `…${cut.slice(cut.indexOf(" ") + 1)}`;
+}
+function outcomeText({ outcome, hits, note }) {
+  const added = hits.filter((hit) => hit.added).length;
+  switch (outcome) {
+    case "found":
+      return added < hits.length ? `${plural(hits.length, "passage")}, ${count(added)} of them new in the prompt` : plural(hits.length, "passage");
+    case "nothing":
+      return joined(hits.length > 0 ? "nothing new" : "nothing", note, "the text went on");
+    case "failed":
+      return joined(note || "the look-up failed", "the text went on");
+    case "timeout":
+      return joined(note || "no answer in time", "the text went on");
+  }
+}
+function whyNotAdded(hit, earlier) {
+  const known = earlier.some(({ hits }) => hits.some(({ id, added }) => added && id === hit.id));
+  return known ? "was in the prompt already" : "did not enter the prompt";
+}
+function costText(row) {
+  const words = [];
+  if (row.dropped > 0) words.push(`dropped ${plural(row.dropped, "token")}`);
+  if (row.prefill_tokens !== null) words.push(`read ${plural(row.prefill_tokens, "token")}`);
+  if (row.reused_tokens !== null) words.push(`re-used ${count(row.reused_tokens)}`);
+  if (row.ms !== null) words.push(`look-up ${duration(row.ms)}`);
+  if (row.prefill_ms !== null) words.push(`reading ${duration(row.prefill_ms)}`);
+  return words;
+}
+function duration(ms) {
+  if (ms < 9.95) return `${ms.toFixed(1)} ms`;
+  return ms < 1e3 ? `${Math.round(ms)} ms` : seconds(ms / 1e3);
+}
+function joined(...parts) {
+  return parts.filter((part) => part !== "").join("; ");
+}
+
+// src/beside.ts
+function budgetFigures(budget) {
+  const { context_tokens: context, max_context_tokens: most } = budget;
+  const passages = context === null ? "" : count(context);
+  const limit = most === null ? "" : ` of ${count(most)}`;
+  return [
+    ["look-ups that found", `${count(budget.retrievals)} of ${count(budget.max_retrievals)}`],
+    ["in vain", count(budget.fruitless)],
+    ["tokens kept", `${count(budget.kept)} of ${count(budget.decoded)} decoded`],
+    ["tokens of passages", passages === "" ? "–" : passages + limit]
+  ];
+}
+var BudgetLine = class {
+  node = h("dl", { class: "budget", "data-testid": "budget", "aria-label": "budget used" });
+  #shown = null;
+  update(budget) {
+    this.node.hidden = budget === null;
+    if (budget === null || budget === this.#shown) return;
+    this.#shown = budget;
+    this.node.replaceChildren(
+      ...budgetFigures(budget).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))
+    );
+  }
+};
+var COLUMNS2 = ["policy", "answer", "look-ups", "decoded", "read", "time"];
+var BesideTable = class {
+  node = h("section", { class: "beside", "data-testid": "beside", hidden: true });
+  #body = h("tbody", {});
+  #shown = [];
+  /** `onPick`: the reader wants to see the run of a row. */
+  constructor(onPick, signal) {
+    const head = h(
+      "tr",
+      {},
+      ...COLUMNS2.map((name, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, name))
+    );
+    const columns = COLUMNS2.map((name) => h("col", { class: `beside-${name}` }));
+    const table = h("table", {}, h("colgroup", {}, ...columns), h("thead", {}, head), this.#body);
+    table.setAttribute("aria-label", "the same question under other policies");
+    this.node.append(h("h3", {}, "The same question under other policies"), table);
+    this.#body.addEventListener(
+      "click",
+      (event) => {
+        const target = event.target instanceof Element ? event.target : null;
+        const button = target?.closest("[data-row]");
+        if (button) onPick(Number(button.dataset["row"]));
+      },
+      { signal }
+    );
+  }
+  /** `offers`: somebody is there who can show the run of a row. */
+  update(rows, offers) {
+    this.node.hidden = rows.length === 0;
+    if (rows === this.#shown) return;
+    this.#shown = rows;
+    const root = this.node.getRootNode();
+    const active = root instanceof ShadowRoot ? root.activeElement : null;
+    const focused = active instanceof HTMLElement ? active.dataset["row"] : void 0;
+    this.#body.replaceChildren(...rows.map((row, i) => besideRow(row, i, offers)));
+    if (focused !== void 0) this.#body.querySelector(`[data-row="${focused}"]`)?.focus();
+  }
+};
+function besideRow(row, i, offers) {
+  const { policy, answer, failed, running, shown } = row;
+  const waits = !running && failed === "" && row.ms === null;
+  const numbers = waits || failed !== "" ? ["–", "–", "–", "–"] : figures(row);
+  const name = offers && !shown && !waits && failed === "" ? h(
+    "button",
+    { type: "button", class: "link", "data-row": i, title: `show the run of ${policy}` },
+    policy
+  ) : policy;
+  const state = failed !== "" ? "failed" : running ? "running" : waits ? "waits" : "";
+  return h(
+    "tr",
+    {
+      class: `${state}${shown ? " chosen" : ""}`.trim(),
+      "data-testid": "beside-row",
+      "aria-current": shown ? "true" : null
+    },
+    h("th", { scope: "row" }, name),
+    h("td", { class: "answer" }, answerText(answer, failed, running, waits)),
+    ...numbers.map((number) => h("td", { class: "number" }, number))
+  );
+}
+function figures({ look_ups, decoded, prefilled, ms }) {
+  return [
+    count(look_ups),
+    count(decoded),
+    count(prefilled),
+    ms === null ? "–" : duration(ms)
+  ];
+}
+function answerText(answer, failed, running, waits) {
+  if (failed !== "") return h("span", { class: "fault" }, `failed: ${failed}`);
+  if (waits) return h("span", { class: "quiet" }, "waits for its turn");
+  const text = h("bdi", { class: "answer-text", title: answer }, answer.trim());
+  return running ? h("span", { class: "unfinished" }, text, h("span", { class: "state" }, "running")) : text;
+}
+
+// src/passage.ts
+var SHORT = 240;
+var BEFORE = 60;
+function excerpt(length, used) {
+  if (length <= SHORT) return [0, length];
+  const first = Math.min(length, ...used.map(([start2]) => start2));
+  const start = first < length && first > SHORT - BEFORE ? Math.min(first - BEFORE, length - SHORT) : 0;
+  return [start, start + SHORT];
+}
+function stretches(characters, used, [start, end]) {
+  const found = [];
+  for (let i = start; i < end; i++) {
+    const inside = used.some(([first, last]) => i >= first && i < last);
+    const stretch = found.at(-1);
+    if (stretch !== void 0 && stretch.used === inside) stretch.text += characters[i] ?? "";
+    else found.push({ text: characters[i] ?? "", used: inside });
+  }
+  return found;
+}
+function passageText({ text, used }, open) {
+  const characters = Array.from(text);
+  const whole = [0, characters.length];
+  const shown = open ? whole : excerpt(characters.length, used);
+  const body = h("bdi", { class: "passage-text" });
+  if (shown[0] > 0) body.append("… ");
+  for (const { text: part, used: taken } of stretches(characters, used, shown))
+    body.append(taken ? h("mark", {}, part) : part);
+  if (shown[1] < characters.length) body.append(" …");
+  const long = characters.length > SHORT;
+  return [body, long ? toggle(open, characters.length) : null];
+}
+function toggle(open, length) {
+  const words = open ? "show less" : `show all ${length.toLocaleString("en-US")} characters`;
+  return h(
+    "button",
+    { type: "button", class: "link", "data-action": "open", "aria-expanded": String(open) },
+    words
+  );
+}
+function sourceText({ title, source, id, score }) {
+  const where = [title, source].filter((part) => part !== "");
+  const named = where.length > 0 ? where : [id];
+  return [...named, score === null ? "" : `score ${score.toFixed(2)}`].filter((part) => part !== "").join(" · ");
+}
+
+// src/look_ups.ts
+var LONG_QUERY = 180;
+var LookUps = class {
+  node = h("div", { class: "look-ups", "data-testid": "look-ups" });
+  #events;
+  #list = h("ol", { class: "timeline" });
+  #none = h("p", { class: "quiet" });
+  #cards = [];
+  /** What is open, as `card hit`; a query is hit -1. */
+  #open = /* @__PURE__ */ new Set();
+  #run = null;
+  #rows = [];
+  #places = placesOf([]);
+  #store = null;
+  #selected = null;
+  constructor(events, signal) {
+    this.#events = events;
+    this.node.append(this.#none, this.#list);
+    this.#list.addEventListener("click", (event) => this.#click(event.target), { signal });
+    this.#list.addEventListener("keydown", (event) => this.#key(event), { signal });
+  }
+  update(store, places) {
+    if (store.run !== this.#run) {
+      this.#run = store.run;
+      this.#open.clear();
+      this.#cards = [];
+      this.#list.replaceChildren();
+    }
+    const grown = store.lookUps.length > this.#rows.length;
+    this.#store = store;
+    this.#rows = store.lookUps;
+    this.#places = places;
+    this.#none.hidden = this.#rows.length > 0;
+    setText(this.#none, noneText(store));
+    this.#rows.forEach((_, k) => void this.#updateCard(k));
+    for (const { node } of this.#cards.splice(this.#rows.length)) node.remove();
+    if (grown && store.live && this.#selected === null) this.#reveal(this.#cards.length - 1);
+  }
+  select(index) {
+    this.#selected = index;
+    this.#cards.forEach(({ node }, k) => void mark(node, k === index));
+    if (index !== null) this.#reveal(index);
+  }
+  /** Cards that have not changed stay the same elements: a focus or a selection in them is left alone. */
+  #updateCard(k) {
+    const row = this.#rows[k];
+    const store = this.#store;
+    if (row === void 0 || store === null) return;
+    const where = whereMade(row, this.#places, (step) => store.text(step));
+    const open = [...this.#open].filter((name) => name.startsWith(`${k} `)).join();
+    const view = `${where}|${open}`;
+    const known = this.#cards[k];
+    if (known?.row === row && known.view === view) return;
+    const key = JSON.stringify(row);
+    if (known?.key === key && known.view === view) {
+      known.row = row;
+      return;
+    }
+    const node = known?.node ?? h("li", { class: "look-up", "data-testid": "look-up", "data-card": k });
+    const focused = known === void 0 ? null : focusWithin(node);
+    node.replaceChildren(...this.#content(k, row, where));
+    node.dataset["outcome"] = row.outcome;
+    mark(node, k === this.#selected);
+    if (known === void 0) this.#list.append(node);
+    this.#cards[k] = { node, row, key, view };
+    if (focused !== null) buttons(node)[focused]?.focus({ preventScroll: true });
+  }
+  #content(k, row, where) {
+    const title = h("button", { type: "button", class: "look-up-title", "data-action": "select" });
+    title.append(h("span", { class: "number" }, String(k + 1)), h("bdi", {}, where));
+    const parts = [
+      ["why", [h("bdi", {}, row.reason)]],
+      ["asked", this.#query(row.query, this.#open.has(`${k} -1`))],
+      ["found", [h("span", { class: "outcome" }, outcomeText(row))]]
+    ];
+    const list = h("dl", {}, ...parts.flatMap(([name, children]) => entry(name, ...children)));
+    const earlier = this.#rows.slice(0, k);
+    if (row.hits.length > 0) list.append(this.#hits(k, row.hits, earlier));
+    if (row.outcome === "found" && row.note !== "") list.append(...entry("note", h("bdi", {}, row.note)));
+    if (row.chances.length > 0) list.append(...entry("changed", chanceTable(row.chances)));
+    const cost = costText(row);
+    if (cost.length > 0) list.append(...entry("cost", cost.join(" · ")));
+    return [h("h4", {}, title), list];
+  }
+  #query(query, open) {
+    const long = query.length > LONG_QUERY;
+    const text = h("q", { class: long && !open ? "cut" : "", dir: "auto" }, query);
+    const attributes = { type: "button", class: "link", "data-action": "open", "data-hit": -1 };
+    const button = h(
+      "button",
+      { ...attributes, "aria-expanded": String(open) },
+      open ? "show less" : "show all"
+    );
+    return [text, long ? button : null];
+  }
+  #hits(k, hits, earlier) {
+    const items = hits.map((hit, i) => {
+      const [text, button] = passageText(hit, this.#open.has(`${k} ${i}`));
+      if (button instanceof HTMLElement) button.dataset["hit"] = String(i);
+      const why = hit.added ? null : h("span", { class: "why-not" }, whyNotAdded(hit, earlier));
+      const source = h("span", { class: "source" }, h("bdi", {}, sourceText(hit)), why);
+      return h("li", { class: hit.added ? "hit" : "hit left-out" }, text ?? null, source, button ?? null);
+    });
+    return h("dd", { class: "hits" }, h("ul", {}, ...items));
+  }
+  #click(target) {
+    if (!(target instanceof Element)) return;
+    const card = target.closest("[data-card]");
+    const button = target.closest("button");
+    if (card === null) return;
+    const k = Number(card.dataset["card"]);
+    if (button?.dataset["action"] === "open") this.#toggle(k, Number(button.dataset["hit"]));
+    else if (button !== null) this.#events.onSelect(k === this.#selected ? null : k);
+  }
+  #toggle(k, hit) {
+    const name = `${k} ${hit}`;
+    if (!this.#open.delete(name)) this.#open.add(name);
+    this.#updateCard(k);
+  }
+  #key(event) {
+    if (event.key !== "Escape" || this.#selected === null) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.#events.onSelect(null);
+  }
+  /** Scroll the timeline, not the page, until a card is in sight. */
+  #reveal(index) {
+    const card = this.#cards[index]?.node;
+    if (card === void 0 || this.#list.scrollHeight <= this.#list.clientHeight) return;
+    const box = card.getBoundingClientRect();
+    const frame = this.#list.getBoundingClientRect();
+    if (box.top < frame.top || box.height > frame.height) this.#list.scrollTop += box.top - frame.top - 2;
+    else if (box.bottom > frame.bottom) this.#list.scrollTop += box.bottom - frame.bottom + 2;
+  }
+};
+function noneText({ live, info }) {
+  if (info?.policy?.name === "none") return "This policy looks nothing up.";
+  return live ? "Nothing has been looked up so far." : "Nothing was looked up: the model was never in doubt as the policy understands it.";
+}
+function mark(card, selected) {
+  card.classList.toggle("selected", selected);
+  card.querySelector(".look-up-title")?.setAttribute("aria-pressed", String(selected));
+}
+function entry(name, ...children) {
+  return [h("dt", {}, name), h("dd", {}, ...children)];
+}
+function chanceTable(chances) {
+  const number = (value) => value === null ? "–" : prob(value);
+  const rows = chances.map(
+    ({ text, before, after }) => h(
+      "li",
+      {},
+      h("bdi", { class: "label" }, visible(text)),
+      h("span", { class: "numbers" }, `${number(before)} → `),
+      h("b", { class: "numbers" }, number(after))
+    )
+  );
+  return h("ul", { class: "chances", title: "raw probability before the look-up → after it" }, ...rows);
+}
+function buttons(card) {
+  return [...card.querySelectorAll("button")];
+}
+function focusWithin(card) {
+  const root = card.getRootNode();
+  const active = root instanceof ShadowRoot || root instanceof Document ? root.activeElement : null;
+  const index = active instanceof HTMLElement ? buttons(card).indexOf(active) : -1;
+  return index < 0 ? null : index;
+}
+
 // src/draw_bar.ts
 function drawSegments(candidates, step) {
   const drawn = candidates.filter((c) => c.processed > 0).sort((a, b) => b.processed - a.processed);
@@ -100,9 +814,9 @@ function drawBar(candidates, step, greedy) {
     bar.append(segment);
   }
   if (isDrawn(step, greedy)) {
-    const mark = h("span", { class: "draw-mark" });
-    mark.style.left = `${100 * step.draw}%`;
-    bar.append(mark);
+    const mark2 = h("span", { class: "draw-mark" });
+    mark2.style.left = `${100 * step.draw}%`;
+    bar.append(mark2);
   }
   const ends = h("div", { class: "draw-ends" }, h("span", {}, "0"), h("span", {}, "1"));
   ends.firstChild?.after(h("span", {}, drawSentence(step, greedy)));
@@ -110,12 +824,12 @@ function drawBar(candidates, step, greedy) {
 }
 
 // src/candidates.ts
-var SHORT = 10;
+var SHORT2 = 10;
 var STAGE_NAMES = { top_k: "top-k", top_p: "top-p", min_p: "min-p" };
 function stageName(stage) {
   return STAGE_NAMES[stage] ?? stage;
 }
-function shortList(candidates, size = SHORT) {
+function shortList(candidates, size = SHORT2) {
   if (candidates.length <= size) return [...candidates];
   const first = candidates.slice(0, size);
   const chosen = candidates.find((c) => c.chosen);
@@ -156,7 +870,17 @@ var SidePanel = class {
     this.#shown = { store, run: store.run, index, ...mode };
     const flags = index === null ? 0 : store.numbers.flags.at(index);
     const waits = index !== null && index < store.count - 1;
-    const key = [store.run, index, mode.follows, mode.offers, waits, store.live, flags, this.#all].join();
+    const key = [
+      store.run,
+      index,
+      mode.follows,
+      mode.offers,
+      waits,
+      store.live,
+      flags,
+      mode.place,
+      this.#all
+    ].join();
     if (key === this.#key) return;
     this.#key = key;
     const focused = this.#focused();
@@ -165,7 +889,7 @@ var SidePanel = class {
     this.#rendering = false;
     if (focused !== null) this.#refocus(focused, before?.run === store.run && before.index === index);
   }
-  #content({ store, index, follows, offers }) {
+  #content({ store, index, follows, offers, place }) {
     if (index === null)
       return [
         h(
@@ -176,7 +900,7 @@ var SidePanel = class {
       ];
     const step = store.step(index);
     const candidates = store.candidates(index);
-    const head = [this.#title(step, store, follows), figures(step)];
+    const head = [this.#title(step, store, follows, place), figures2(step)];
     const greedy = store.info?.params["temperature"] === 0;
     const again = offers && (!greedy || step.forced) ? drawAgain(step) : null;
     if (candidates.length === 0)
@@ -196,14 +920,15 @@ var SidePanel = class {
     const more = h("div", { class: "more" }, this.#toggle(candidates.length), hint, again);
     return [...head, h("div", { class: "rows" }, table, more), drawBar(candidates, step, greedy)];
   }
-  #title(step, store, follows) {
+  #title(step, store, follows, place) {
     const label = visible(step.label || step.text);
     const states = [
       step.special ? "control token" : null,
       step.incomplete ? "part of a character" : null,
       step.forced ? "forced" : null,
       step.taken ? "taken over" : null,
-      step.kept ? null : "rolled back"
+      step.kept ? null : "rolled back",
+      place === step.index ? null : `place ${place}`
     ].filter((state) => state !== null);
     const { live } = store;
     const rests = live && step.index < store.count - 1;
@@ -226,8 +951,8 @@ var SidePanel = class {
     );
   }
   #toggle(total) {
-    if (total <= SHORT) return null;
-    const words = this.#all ? `show the first ${SHORT}` : `show all ${total}`;
+    if (total <= SHORT2) return null;
+    const words = this.#all ? `show the first ${SHORT2}` : `show all ${total}`;
     return h(
       "button",
       { type: "button", class: "link", "data-action": "all", "aria-expanded": String(this.#all) },
@@ -285,7 +1010,7 @@ function drawAgain(step) {
     "draw again from here"
   );
 }
-function figures(step) {
+function figures2(step) {
   const rows = [
     ["raw", prob(step.prob), "raw probability of this token, before the sampler"],
     ["sampled", prob(step.processedProb), "probability that this token was drawn with"],
@@ -407,187 +1132,6 @@ function bars(raw, processed, full) {
   return h("td", { class: "bars", "aria-hidden": "true" }, bar("raw", raw), bar("processed", processed));
 }
 
-// src/checks.ts
-var ProtocolError = class extends Error {
-};
-function has(data, name) {
-  return Object.hasOwn(data, name) && data[name] !== void 0;
-}
-function asRecord(value, where) {
-  if (typeof value === "object" && value !== null && !Array.isArray(value))
-    return value;
-  throw new ProtocolError(`${where} is ${show(value)}, expected an object`);
-}
-function asList(value, where) {
-  if (Array.isArray(value)) return value;
-  throw new ProtocolError(`${where} is ${show(value)}, expected a list`);
-}
-function asString(value, where) {
-  if (typeof value === "string") return value;
-  throw new ProtocolError(`${where} is ${show(value)}, expected text`);
-}
-function asStrings(value, where) {
-  return asList(value, where).map((entry, i) => asString(entry, `${where}.${i}`));
-}
-function asCount(value, where) {
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
-  throw new ProtocolError(`${where} is ${show(value)}, expected a whole number`);
-}
-function asNumberOrNull(value, where) {
-  if (value === null) return null;
-  if (typeof value === "number") return Number.isFinite(value) ? value : null;
-  throw new ProtocolError(`${where} is ${show(value)}, expected a number or null`);
-}
-function show(value) {
-  return String(JSON.stringify(value) ?? typeof value).slice(0, 60);
-}
-
-// src/protocol.ts
-var PROTOCOL_VERSION = 1;
-var STAGES = ["", "bias", "greedy", "top_k", "top_p", "min_p"];
-var FLAGS = { incomplete: 1, special: 2, forced: 4, kept: 8 };
-var STEP_COLUMNS = {
-  token_id: Int32Array,
-  logprob: Float32Array,
-  rank: Int32Array,
-  processed_logprob: Float32Array,
-  max_prob: Float32Array,
-  entropy: Float32Array,
-  varentropy: Float32Array,
-  margin: Float32Array,
-  rest_mass: Float32Array,
-  processed_rest_mass: Float32Array,
-  draw: Float64Array,
-  elapsed: Float64Array,
-  flags: Uint8Array
-};
-var CANDIDATE_COLUMNS = {
-  candidate_id: Int32Array,
-  candidate_logprob: Float32Array,
-  candidate_processed_logprob: Float32Array,
-  candidate_removed_by: Uint8Array
-};
-var COLUMNS = { ...STEP_COLUMNS, ...CANDIDATE_COLUMNS };
-function ready(run, steps) {
-  return { type: "ready", v: PROTOCOL_VERSION, run, steps };
-}
-function branch(run, step, token) {
-  return { type: "branch", v: PROTOCOL_VERSION, run, step, token };
-}
-function parseUpdate(content, buffers) {
-  const data = asRecord(content, "message");
-  if (data["type"] !== "update") throw new ProtocolError(`unknown kind of message ${show(data["type"])}`);
-  if (data["v"] !== PROTOCOL_VERSION)
-    throw new ProtocolError(`protocol version ${show(data["v"])}, expected ${PROTOCOL_VERSION}`);
-  const update = {
-    type: "update",
-    v: PROTOCOL_VERSION,
-    run: asString(data["run"], "run"),
-    seq: asCount(data["seq"], "seq")
-  };
-  if (has(data, "info")) update.info = parseInfo(data["info"]);
-  if (has(data, "state")) update.state = asString(data["state"], "state");
-  if (has(data, "prefill")) update.prefill = parsePrefill(data["prefill"]);
-  if (has(data, "steps")) update.steps = parseSteps(data["steps"], buffers);
-  if (has(data, "notices")) update.notices = asStrings(data["notices"], "notices");
-  if (has(data, "finish")) update.finish = parseFinish(data["finish"]);
-  if (has(data, "failure")) update.failure = parseFailure(data["failure"]);
-  return update;
-}
-function parseInfo(value) {
-  const info = asRecord(value, "info");
-  const parsed = {
-    model: asString(info["model"], "info.model"),
-    engine: asString(info["engine"], "info.engine"),
-    device: asString(info["device"], "info.device"),
-    dtype: asString(info["dtype"], "info.dtype"),
-    context_length: asCount(info["context_length"], "info.context_length"),
-    prompt: asString(info["prompt"], "info.prompt"),
-    params: asRecord(info["params"], "info.params")
-  };
-  if (has(info, "vocab_size")) parsed.vocab_size = asCount(info["vocab_size"], "info.vocab_size");
-  if (has(info, "branch")) parsed.branch = parseBranchPoint(info["branch"]);
-  return parsed;
-}
-function parseBranchPoint(value) {
-  const point = asRecord(value, "info.branch");
-  return {
-    at: asCount(point["at"], "info.branch.at"),
-    text: asString(point["text"], "info.branch.text")
-  };
-}
-function parsePrefill(value) {
-  const prefill = asRecord(value, "prefill");
-  return {
-    done: asCount(prefill["done"], "prefill.done"),
-    total: asCount(prefill["total"], "prefill.total"),
-    reused: asCount(prefill["reused"], "prefill.reused")
-  };
-}
-function parseFinish(value) {
-  const finish = asRecord(value, "finish");
-  return {
-    stop_reason: asString(finish["stop_reason"], "finish.stop_reason"),
-    stop_detail: asString(finish["stop_detail"], "finish.stop_detail"),
-    completion_tokens: asCount(finish["completion_tokens"], "finish.completion_tokens"),
-    ttft_ms: asNumberOrNull(finish["ttft_ms"], "finish.ttft_ms"),
-    tokens_per_second: asNumberOrNull(finish["tokens_per_second"], "finish.tokens_per_second")
-  };
-}
-function parseFailure(value) {
-  const failure = asRecord(value, "failure");
-  return {
-    message: asString(failure["message"], "failure.message"),
-    hint: asString(failure["hint"], "failure.hint")
-  };
-}
-function parseSteps(value, buffers) {
-  const steps = asRecord(value, "steps");
-  const count2 = asCount(steps["count"], "steps.count");
-  const width = asCount(steps["width"], "steps.width");
-  const candidateTexts = asList(steps["candidate_texts"], "steps.candidate_texts").map(
-    (texts, i) => asStrings(texts, `steps.candidate_texts.${i}`)
-  );
-  const block = {
-    first: asCount(steps["first"], "steps.first"),
-    count: count2,
-    width,
-    texts: asStrings(steps["texts"], "steps.texts"),
-    labels: asStrings(steps["labels"], "steps.labels"),
-    candidate_texts: candidateTexts,
-    columns: parseColumns(asStrings(steps["columns"], "steps.columns"), buffers, count2, width)
-  };
-  for (const name of ["texts", "labels", "candidate_texts"])
-    if (block[name].length !== count2)
-      throw new ProtocolError(`steps.${name} has ${block[name].length} entries, expected ${count2}`);
-  if (candidateTexts.some((texts) => texts.length > width))
-    throw new ProtocolError(`steps.candidate_texts has a row longer than ${width}`);
-  return block;
-}
-function parseColumns(names, buffers, count2, width) {
-  const views = asList(buffers, "buffers");
-  if (views.length !== names.length)
-    throw new ProtocolError(`${views.length} buffers for ${names.length} columns`);
-  const columns = {};
-  names.forEach((name, i) => {
-    if (!has(COLUMNS, name)) throw new ProtocolError(`unknown column ${show(name)}`);
-    if (has(columns, name)) throw new ProtocolError(`column ${name} twice`);
-    const length = has(CANDIDATE_COLUMNS, name) ? count2 * width : count2;
-    columns[name] = copyColumn(views[i], COLUMNS[name], length, name);
-  });
-  const missing = Object.keys(COLUMNS).find((name) => !has(columns, name));
-  if (missing !== void 0) throw new ProtocolError(`column ${missing} is missing`);
-  return columns;
-}
-function copyColumn(view, kind, length, name) {
-  const bytes = ArrayBuffer.isView(view) ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength) : view instanceof ArrayBuffer ? new Uint8Array(view) : null;
-  if (bytes === null) throw new ProtocolError(`column ${name} is no buffer`);
-  const expected = length * kind.BYTES_PER_ELEMENT;
-  if (bytes.byteLength !== expected)
-    throw new ProtocolError(`column ${name} has ${bytes.byteLength} bytes, expected ${expected}`);
-  return new kind(bytes.slice().buffer);
-}
-
 // src/store.ts
 var Series = class {
   #values = new Float64Array(64);
@@ -628,9 +1172,15 @@ var RunStore = class {
   notices = [];
   finish = null;
   failure = null;
+  lookUps = [];
+  whatIf = null;
+  budget = null;
+  beside = [];
   numbers = emptyNumbers();
   #texts = [];
   #labels = [];
+  #retrieved = /* @__PURE__ */ new Set();
+  #retrievedList = [];
   #rows = [];
   #seq = -1;
   get count() {
@@ -648,6 +1198,19 @@ var RunStore = class {
   get branchedAt() {
     return this.info?.branch?.at ?? 0;
   }
+  /** Steps whose word came from a passage. */
+  get retrieved() {
+    return this.#retrievedList;
+  }
+  kept(i) {
+    return (this.numbers.flags.at(i) & FLAGS.kept) !== 0;
+  }
+  /** How many steps were rolled back. */
+  get dropped() {
+    let dropped = 0;
+    for (let i = 0; i < this.count; i++) if (!this.kept(i)) dropped++;
+    return dropped;
+  }
   text(i) {
     return this.#texts[i] ?? "";
   }
@@ -660,8 +1223,9 @@ var RunStore = class {
       change.reset = true;
       change.from = 0;
     }
-    if (update.seq >= this.#seq) this.#takeParts(update);
-    if (update.steps !== void 0) this.#takeSteps(update.steps, change);
+    const late = update.seq < this.#seq;
+    if (!late) this.#takeParts(update);
+    if (update.steps !== void 0) this.#takeSteps(update.steps, change, late);
     return change;
   }
   step(i) {
@@ -687,6 +1251,7 @@ var RunStore = class {
       special: (flags & FLAGS.special) !== 0,
       forced: (flags & FLAGS.forced) !== 0,
       kept: (flags & FLAGS.kept) !== 0,
+      retrieved: this.#retrieved.has(i),
       taken: i < this.branchedAt,
       branched: i > 0 && i === this.branchedAt
     };
@@ -713,6 +1278,11 @@ var RunStore = class {
     this.notices = [];
     this.finish = null;
     this.failure = null;
+    this.lookUps = [];
+    this.#takeRetrieved([]);
+    this.whatIf = null;
+    this.budget = null;
+    this.beside = [];
     this.numbers = emptyNumbers();
     this.#texts = [];
     this.#labels = [];
@@ -727,15 +1297,24 @@ var RunStore = class {
     if (update.notices !== void 0) this.notices = update.notices;
     if (update.finish !== void 0) this.finish = update.finish;
     if (update.failure !== void 0) this.failure = update.failure;
+    if (update.look_ups !== void 0) this.lookUps = update.look_ups;
+    if (update.retrieved !== void 0) this.#takeRetrieved(update.retrieved);
+    if (update.what_if !== void 0) this.whatIf = update.what_if;
+    if (update.budget !== void 0) this.budget = update.budget;
+    if (update.beside !== void 0) this.beside = update.beside;
   }
-  #takeSteps(block, change) {
+  #takeRetrieved(indices) {
+    this.#retrievedList = indices;
+    this.#retrieved = new Set(indices);
+  }
+  #takeSteps(block, change, late) {
     const have = this.count;
     if (block.first > have) {
       change.gap = true;
       return;
     }
     const skip = Math.min(have - block.first, block.count);
-    change.reflagged = this.#takeFlags(block, skip);
+    if (!late) change.reflagged = this.#takeAgain(block, skip);
     for (const name of Object.keys(STEP_COLUMNS))
       this.numbers[name].append(block.columns[name], skip);
     for (let row = skip; row < block.count; row++) {
@@ -744,14 +1323,20 @@ var RunStore = class {
       this.#rows.push({ block, row });
     }
   }
-  /** A replayed step is the one that is known, except that it may have been rolled back since. */
-  #takeFlags(block, rows) {
+  /**
+   * A step that comes again is the one that is known, except that it may have been rolled back since, or
+   * lost text to a stop string that was found only then.
+   */
+  #takeAgain(block, rows) {
     const changed = [];
     for (let row = 0; row < rows; row++) {
       const i = block.first + row;
       const flags = block.columns.flags[row] ?? 0;
-      if (flags === this.numbers.flags.at(i)) continue;
+      const text = block.texts[row] ?? "";
+      if (flags === this.numbers.flags.at(i) && text === this.#texts[i]) continue;
       this.numbers.flags.set(i, flags);
+      this.#texts[i] = text;
+      this.#labels[i] = block.labels[row] ?? "";
       changed.push(i);
     }
     return changed;
@@ -993,9 +1578,9 @@ function mean(values, counts = () => true) {
   return n > 0 ? sum / n : Number.NaN;
 }
 function tokensPerSecond(elapsed) {
-  const times = Array.from(elapsed).filter((time) => !Number.isNaN(time));
-  const n = times.length;
-  const span = n < 2 ? 0 : (times[n - 1] ?? 0) - (times[0] ?? 0);
+  const times2 = Array.from(elapsed).filter((time) => !Number.isNaN(time));
+  const n = times2.length;
+  const span = n < 2 ? 0 : (times2[n - 1] ?? 0) - (times2[0] ?? 0);
   return span > 0 ? (n - 1) / span : Number.NaN;
 }
 
@@ -1006,7 +1591,8 @@ var Legend = class {
   #sure = h("span", {});
   #unsure = h("span", {});
   #low = h("span", { class: "mark low" });
-  constructor(onMetric, signal) {
+  /** `lookUps`: name the marks of a run that looks things up as well. */
+  constructor(onMetric, signal, lookUps) {
     for (const [value, { title }] of Object.entries(METRICS))
       this.#select.append(h("option", { value }, title));
     this.#select.addEventListener(
@@ -1022,7 +1608,9 @@ var Legend = class {
       h("label", {}, "colour by", this.#select),
       h("span", { class: "scale" }, this.#sure, h("span", { class: "ramp" }), this.#unsure),
       this.#low,
-      h("span", { class: "mark alternative" }, "not first choice")
+      h("span", { class: "mark alternative" }, "not first choice"),
+      lookUps ? h("span", { class: "mark retrieved" }, "from a passage") : null,
+      lookUps ? h("span", { class: "mark dropped" }, "dropped") : null
     );
   }
   update(metric, threshold) {
@@ -1035,12 +1623,12 @@ var Legend = class {
 
 // src/plot_geometry.ts
 var MARGIN = { left: 34, right: 62, top: 8, bottom: 20 };
-function frameOf(width, height) {
+function frameOf(width, height, foot = 0) {
   return {
     left: MARGIN.left,
     right: Math.max(MARGIN.left + 40, width - MARGIN.right),
     top: MARGIN.top,
-    bottom: Math.max(MARGIN.top + 40, height - MARGIN.bottom)
+    bottom: Math.max(MARGIN.top + 40, height - MARGIN.bottom - foot)
   };
 }
 function domainOf(count2, live) {
@@ -1130,6 +1718,150 @@ function ticks(scale, gap = 56) {
 }
 function px(value) {
   return String(Math.round(value * 10) / 10);
+}
+
+// src/plot_marks.ts
+var NO_MARKS = { made: [], supposed: [], selected: null };
+var MARKS_FOOT = 30;
+var MADE_ROW = 31;
+var SUPPOSED_ROW = 45;
+var TRIANGLE = 9;
+var DIGIT = 6.5;
+var PlotMarks = class {
+  /** To be laid under and over the curve of what was kept. */
+  under = svg("g", { class: "marks-under" });
+  over = svg("g", { class: "marks-over" });
+  #bands = svg("path", { class: "shade" });
+  #drafts = svg("path", { class: "draft-line" });
+  #draftDots = svg("path", { class: "dots draft" });
+  #doubts = svg("path", { class: "dots trigger" });
+  #rings = svg("path", { class: "dots ring" });
+  #ringHoles = svg("path", { class: "dots hole" });
+  #chosen = svg("line", { class: "chosen-line", visibility: "hidden" });
+  #rows = svg("g", { class: "mark-rows", "aria-hidden": "true" });
+  #last = null;
+  #rowsKey = "";
+  constructor() {
+    this.under.append(this.#bands, this.#chosen, this.#drafts, this.#draftDots);
+    this.over.append(this.#rings, this.#ringHoles, this.#doubts, this.#rows);
+  }
+  /** The look-up whose triangle an event came from, or null. */
+  lookUpOf(target) {
+    const mark2 = target instanceof Element ? target.closest("[data-look-up]") : null;
+    return mark2 === null ? null : Number(mark2.dataset["lookUp"]);
+  }
+  draw(drawn, marks) {
+    if (this.#last !== null && isSame(this.#last, { drawn, marks })) return;
+    this.#last = { drawn, marks };
+    const { scale, places } = drawn;
+    const { made: made2, supposed, selected } = marks;
+    const bands = made2.filter(({ dropped }) => dropped > 0).map(({ at, dropped }) => [placeAt(places, at), placeAt(places, at) + dropped]);
+    setAttributes(this.#bands, { d: shadePath(bands, scale) });
+    setAttributes(this.#drafts, { d: draftPath(drawn) });
+    const drafts = places.drafts.flatMap(([first, end]) => range(first, end));
+    const crowded = stride(scale) < 4;
+    setAttributes(this.#draftDots, { d: crowded ? "" : stepDots(drafts, drawn) });
+    const triggers = (marks2) => [
+      ...new Set(marks2.flatMap(({ trigger_steps }) => trigger_steps))
+    ];
+    const size = crowded ? " crowded" : "";
+    setAttributes(this.#doubts, { d: stepDots(triggers(made2), drawn), class: `dots trigger${size}` });
+    const rings = stepDots(triggers(supposed), drawn);
+    setAttributes(this.#rings, { d: rings });
+    setAttributes(this.#ringHoles, { d: rings });
+    this.#drawRows(drawn, made2, supposed, selected);
+  }
+  #drawRows({ scale, places }, made2, supposed, selected) {
+    const { right, top, bottom } = scale.frame;
+    const xs = made2.map((mark2) => markX(mark2, places, scale));
+    const x = selected === null ? void 0 : xs[selected];
+    setAttributes(this.#chosen, { visibility: x === void 0 ? "hidden" : "visible" });
+    if (x !== void 0) setAttributes(this.#chosen, { x1: x, x2: x, y1: top, y2: bottom });
+    const triangles = labelled(xs, selected).map(({ index, text }) => {
+      const at = xs[index] ?? 0;
+      const chosen = index === selected;
+      const edge = text.length > 1 && at + triangleWidth(index) > right + 4;
+      const shown = edge ? chosen ? `${index + 1}▲` : "▲" : text;
+      return { index, at, chosen, turned: edge && chosen, shown };
+    });
+    const suppositions = supposed.map((mark2) => markX({ ...mark2, upfront: false }, places, scale));
+    const key = JSON.stringify([triangles, suppositions, right, bottom]);
+    if (key === this.#rowsKey) return;
+    this.#rowsKey = key;
+    const name = (text, row) => svg("text", { x: right + 8, y: bottom + row, class: "unit" }, text);
+    this.#rows.replaceChildren(
+      ...triangles.map((mark2) => triangle(mark2, bottom + MADE_ROW)),
+      ...made2.length > 0 ? [name("looked up", MADE_ROW)] : [],
+      ...suppositions.map(
+        (x2) => svg("text", { class: "supposed", "text-anchor": "middle", x: x2, y: bottom + SUPPOSED_ROW }, "△")
+      ),
+      ...supposed.length > 0 ? [name("would have", SUPPOSED_ROW)] : []
+    );
+  }
+};
+function triangle({ index, at, chosen, turned, shown }, y) {
+  const name = `made${chosen ? " selected" : ""}${turned ? " last" : ""}`;
+  const x = turned ? at + TRIANGLE / 2 : at - TRIANGLE / 2;
+  return svg("text", { class: name, "data-look-up": index, x, y }, shown);
+}
+function isSame(a, b) {
+  const { frame, domain } = a.drawn.scale;
+  const { frame: other, domain: otherDomain } = b.drawn.scale;
+  return a.drawn.values === b.drawn.values && a.drawn.places === b.drawn.places && domain === otherDomain && frame.right === other.right && frame.bottom === other.bottom && a.marks.made === b.marks.made && a.marks.supposed === b.marks.supposed && a.marks.selected === b.marks.selected;
+}
+function markX({ at, upfront }, places, scale) {
+  return upfront ? scale.frame.left : xOf(placeAt(places, at), scale);
+}
+function labelled(xs, selected) {
+  const order = xs.map((x, index) => ({ x, index })).sort((a, b) => a.x - b.x || a.index - b.index);
+  const chosen = selected === null ? void 0 : xs[selected];
+  const shown = [];
+  let free = Number.NEGATIVE_INFINITY;
+  order.forEach(({ x, index }, k) => {
+    if (index === selected) return;
+    const next = order[k + 1]?.x ?? Number.POSITIVE_INFINITY;
+    const covered = chosen !== void 0 && Math.abs(chosen - x) < TRIANGLE + 2 * DIGIT;
+    const room = x >= free && next - x >= triangleWidth(index) && !covered;
+    shown.push({ index, text: room ? `▲${index + 1}` : "▲" });
+    if (room) free = x + triangleWidth(index);
+  });
+  if (selected !== null && chosen !== void 0) shown.push({ index: selected, text: `▲${selected + 1}` });
+  return shown;
+}
+function triangleWidth(index) {
+  return TRIANGLE + DIGIT * String(index + 1).length;
+}
+function draftPath({ places, values, scale }) {
+  let path = "";
+  for (const [first, end] of places.drafts) {
+    const place = places.of[first] ?? 0;
+    const before = place > 0 ? stepBefore(places, first, place - 1) : null;
+    let pen = false;
+    for (const i of [...before === null ? [] : [before], ...range(first, end)]) {
+      const value = values[i] ?? Number.NaN;
+      if (Number.isNaN(value)) pen = false;
+      else {
+        path += `${pen ? "L" : "M"}${point(i, value, places, scale)}`;
+        pen = true;
+      }
+    }
+  }
+  return path;
+}
+function stepDots(steps, { values, places, scale }) {
+  let path = "";
+  for (const i of steps) {
+    const value = values[i] ?? Number.NaN;
+    if (!Number.isNaN(value)) path += `M${point(i, value, places, scale)}h0`;
+  }
+  return path;
+}
+function point(i, value, places, scale) {
+  const round = (pixels) => Math.round(pixels * 10) / 10;
+  return `${round(xOf(places.of[i] ?? i, scale))} ${round(yOf(value, scale.frame))}`;
+}
+function range(first, end) {
+  return Array.from({ length: end - first }, (_, k) => first + k);
 }
 
 // src/threshold.ts
@@ -1237,6 +1969,7 @@ var ThresholdLine = class {
 };
 
 // src/plot.ts
+var NOTHING = { values: new Float64Array(0), flags: [], live: false, branchedAt: 0 };
 var DEFAULT_SIZE = { width: 640, height: 200 };
 var Y_TICKS = [0, 0.25, 0.5, 0.75, 1];
 var DOTS_FROM = 4;
@@ -1255,15 +1988,20 @@ var Plot = class {
   #hoverDot = svg("circle", { class: "hover-dot", r: 3.5, visibility: "hidden" });
   #selection = svg("g", { class: "selection" });
   #line;
-  #values = new Float64Array(0);
-  #live = false;
-  #branchedAt = 0;
+  #marksLayer = new PlotMarks();
+  #options;
+  #data = NOTHING;
+  #places = placesOf([]);
+  /** The values of the steps that stand, by place. */
+  #kept = NOTHING.values;
+  #marks = NO_MARKS;
   #selected = null;
   #firm = false;
   #size = DEFAULT_SIZE;
   #scale = { frame: frameOf(DEFAULT_SIZE.width, DEFAULT_SIZE.height), domain: 2 };
-  constructor(events, signal) {
+  constructor(events, signal, options = { marks: false }) {
     this.#events = events;
+    this.#options = options;
     this.#line = new ThresholdLine(
       {
         onThreshold: events.onThreshold,
@@ -1275,36 +2013,49 @@ var Plot = class {
     this.#svg.append(
       this.#grid,
       this.#shade,
+      this.#marksLayer.under,
       this.#branchLine,
       this.#axis,
       this.#curve,
       this.#dots,
       this.#lowDots,
+      this.#marksLayer.over,
       this.#selection,
       this.#hoverLine,
       this.#hoverDot,
       this.#line.node
     );
-    const title = h("div", { class: "plot-title" }, h("b", {}, "raw max probability"), " by token");
+    const by = options.marks ? " by place in the answer; dashed: dropped" : " by token";
+    const title = h("div", { class: "plot-title" }, h("b", {}, "raw max probability"), by);
     const canvas = h("div", { class: "canvas" }, this.#svg);
     this.node = h("div", { class: "plot", "data-testid": "plot" }, title, canvas);
     this.#svg.addEventListener("pointermove", (event) => this.#hover(event), { signal });
     this.#svg.addEventListener("pointerleave", () => this.#leave(), { signal });
-    this.#svg.addEventListener("click", (event) => this.#select(this.#point(event).x), { signal });
+    this.#svg.addEventListener("click", (event) => this.#select(event), { signal });
     this.#watchSize(canvas, signal);
   }
   get dragging() {
     return this.#line.dragging;
   }
-  /** Tokens before `branchedAt` were taken over from another run. */
-  setData(values, live, branchedAt) {
-    this.#values = values;
-    this.#live = live;
-    this.#branchedAt = branchedAt;
+  /** Redraw with this data, and these marks of look-ups. */
+  setData(data, marks = NO_MARKS) {
+    this.#data = data;
+    this.#marks = marks;
+    this.#places = placesOf(data.flags, marks.made);
+    const { kept, drafts } = this.#places;
+    this.#kept = drafts.length === 0 ? data.values : Float64Array.from(kept, (i) => data.values[i] ?? Number.NaN);
     this.#draw();
   }
-  setThreshold(value) {
+  /** Where the steps stand on the axis. */
+  get places() {
+    return this.#places;
+  }
+  setThreshold(value, marks = NO_MARKS) {
+    const { made: made2, supposed, selected } = this.#marks;
+    const same = made2 === marks.made && supposed === marks.supposed && selected === marks.selected;
+    if (same && value === this.#line.value) return;
     this.#line.value = value;
+    this.#marks = marks;
     this.#draw();
   }
   /** `firm` when the user chose it, false while it is merely the newest. */
@@ -1315,20 +2066,20 @@ var Plot = class {
   }
   /** Point at a token, as when the text is hovered. */
   hover(index) {
-    const value = index === null ? Number.NaN : this.#values[index] ?? Number.NaN;
+    const value = this.#valueOf(index);
     const visibility = Number.isNaN(value) ? "hidden" : "visible";
     setAttributes(this.#hoverLine, { visibility });
     setAttributes(this.#hoverDot, { visibility });
     if (index === null || Number.isNaN(value)) return;
     const { top, bottom } = this.#scale.frame;
-    const x = xOf(index, this.#scale);
+    const x = this.#xOf(index);
     setAttributes(this.#hoverLine, { x1: x, x2: x, y1: top, y2: bottom });
     setAttributes(this.#hoverDot, { cx: x, cy: yOf(value, this.#scale.frame) });
   }
   #watchSize(canvas, signal) {
     if (typeof ResizeObserver !== "function") return;
-    const observer = new ResizeObserver(([entry]) => {
-      const box = entry?.contentRect;
+    const observer = new ResizeObserver(([entry2]) => {
+      const box = entry2?.contentRect;
       if (box === void 0 || box.width < 1 || box.height < 1) return;
       if (box.width === this.#size.width && box.height === this.#size.height) return;
       this.#size = { width: box.width, height: box.height };
@@ -1341,8 +2092,28 @@ var Plot = class {
     const box = this.#svg.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   }
+  #valueOf(index) {
+    return index === null ? Number.NaN : this.#data.values[index] ?? Number.NaN;
+  }
+  #xOf(index) {
+    return xOf(this.#places.of[index] ?? index, this.#scale);
+  }
+  /** The step at a point: of those that share a place the one that is nearest in height. */
+  #stepAt({ x, y }) {
+    const place = indexAt(x, this.#scale, this.#places.count);
+    if (place === null) return null;
+    const { kept, drafts, of } = this.#places;
+    let best = kept[place] ?? null;
+    const height = (index) => Math.abs(yOf(this.#valueOf(index), this.#scale.frame) - y);
+    for (const [first, end] of drafts) {
+      const index = first + place - (of[first] ?? 0);
+      if (index < first || index >= end) continue;
+      if (best === null || height(index) < height(best)) best = index;
+    }
+    return best;
+  }
   #hover(event) {
-    const index = indexAt(this.#point(event).x, this.#scale, this.#values.length);
+    const index = this.#stepAt(this.#point(event));
     if (this.#line.dragging || index === null) {
       this.#leave();
       return;
@@ -1354,34 +2125,45 @@ var Plot = class {
     this.hover(null);
     this.#events.onHover(null, null);
   }
-  #select(x) {
-    const index = indexAt(x, this.#scale, this.#values.length);
-    if (index !== null && !this.#line.justDragged) this.#events.onSelect(index);
+  #select(event) {
+    if (this.#line.justDragged) return;
+    const lookUp = this.#marksLayer.lookUpOf(event.target);
+    const index = this.#stepAt(this.#point(event));
+    if (lookUp !== null) this.#events.onLookUp(lookUp);
+    else if (index !== null) this.#events.onSelect(index);
   }
   #draw() {
     const { width, height } = this.#size;
-    const values = this.#values;
+    const values = this.#kept;
     const threshold = this.#line.value;
-    this.#scale = { frame: frameOf(width, height), domain: domainOf(values.length, this.#live) };
+    const foot = this.#options.marks ? MARKS_FOOT : 0;
+    this.#scale = {
+      frame: frameOf(width, height, foot),
+      domain: domainOf(this.#places.count, this.#data.live)
+    };
     const scale = this.#scale;
     const step = stride(scale);
     setAttributes(this.#svg, { viewBox: `0 0 ${width} ${height}`, width, height });
     this.#drawAxes();
     this.#drawBranch();
-    setAttributes(this.#shade, { d: shadePath(lowRuns(values, threshold), scale) });
+    const shaded = this.#options.marks ? [] : lowRuns(values, threshold);
+    setAttributes(this.#shade, { d: shadePath(shaded, scale) });
     setAttributes(this.#curve, { d: curvePath(values, scale), class: step < 1 ? "curve dense" : "curve" });
     setAttributes(this.#dots, { d: step < DOTS_FROM ? "" : dotsPath(values, scale, (v) => v >= threshold) });
     setAttributes(this.#lowDots, { d: dotsPath(values, scale, (v) => v < threshold) });
     this.#lowDots.style.strokeWidth = step < DOTS_FROM ? `${Math.max(2, step)}px` : "";
+    const { values: all } = this.#data;
+    this.#marksLayer.draw({ values: all, places: this.#places, scale }, this.#marks);
     this.#drawSelection();
     this.#line.draw(width);
   }
   #drawBranch() {
-    const shown = this.#branchedAt > 0 && this.#branchedAt <= this.#values.length;
+    const { branchedAt, values } = this.#data;
+    const shown = branchedAt > 0 && branchedAt <= values.length;
     setAttributes(this.#branchLine, { visibility: shown ? "visible" : "hidden" });
     if (!shown) return;
     const { top, bottom } = this.#scale.frame;
-    const x = xOf(this.#branchedAt - 0.5, this.#scale);
+    const x = xOf(placeAt(this.#places, branchedAt) - 0.5, this.#scale);
     setAttributes(this.#branchLine, { x1: x, x2: x, y1: top, y2: bottom });
   }
   #drawAxes() {
@@ -1402,25 +2184,27 @@ var Plot = class {
     const columns = ticks(this.#scale).map(
       (index) => svg("text", { x: xOf(index, this.#scale), y: bottom + 15, class: "tick" }, String(index))
     );
-    const unit = svg("text", { x: right + 8, y: bottom + 15, class: "unit" }, "token");
+    const name = this.#places.drafts.length > 0 ? "place" : "token";
+    const unit = svg("text", { x: right + 8, y: bottom + 15, class: "unit" }, name);
     this.#axis.replaceChildren(...rows, ...columns, unit);
   }
   #drawSelection() {
     const index = this.#selected;
-    const value = index === null ? Number.NaN : this.#values[index] ?? Number.NaN;
+    const value = this.#valueOf(index);
     this.#selection.replaceChildren();
     this.#selection.classList.toggle("firm", this.#firm);
-    if (index === null || index >= this.#values.length) return;
+    if (index === null || index >= this.#data.values.length) return;
     const { left, right, top, bottom } = this.#scale.frame;
-    const x = xOf(index, this.#scale);
+    const x = this.#xOf(index);
     this.#selection.append(svg("line", { x1: x, x2: x, y1: top, y2: bottom }));
     if (!Number.isNaN(value)) {
       const low = value < this.#line.value;
       const y = yOf(value, this.#scale.frame);
       this.#selection.append(svg("circle", { cx: x, cy: y, r: 4.5, class: low ? "low" : "" }));
     }
-    const label = svg("text", { y: bottom + 15, class: "tick" }, String(index));
-    const half = 5 + 3.5 * String(index).length;
+    const place = String(this.#places.of[index] ?? index);
+    const label = svg("text", { y: bottom + 15, class: "tick" }, place);
+    const half = 5 + 3.5 * place.length;
     const at = Math.min(right - half, Math.max(left + half, x));
     setAttributes(label, { x: at });
     this.#selection.append(label);
@@ -1445,6 +2229,8 @@ function phaseOf(store) {
   if (store.failure !== null || store.state === "failed") return "failed";
   if (store.finish !== null || store.state === "finished") return "finished";
   if (store.state === "paused") return "paused";
+  if (store.state === "looking_up") return "looking_up";
+  if (store.state === "prefilling" && store.count > 0 && store.lookUps.length > 0) return "rereading";
   return store.count === 0 ? "prefilling" : "running";
 }
 function endedBy(reason, detail) {
@@ -1453,42 +2239,56 @@ function endedBy(reason, detail) {
   if (reason === "stop" || words === "") return detail || words ? `ended by ${detail || words}` : "";
   return detail === "" ? `ended by ${words}` : `ended by ${words} (${detail})`;
 }
-function statusText(store) {
-  const tokens = plural(store.finish?.completion_tokens ?? store.count, "token");
+function statusText(store, empty = EMPTY) {
+  const tokens = tokensText(store);
   switch (phaseOf(store)) {
     case "empty":
-      return EMPTY;
+      return empty;
     case "prefilling":
-      return prefillText(store);
+      return prefillText(store, "reading the prompt");
+    case "looking_up":
+      return joined2("looking up…", store.count === 0 ? "" : tokens);
+    case "rereading":
+      return joined2(prefillText(store, "reading the passages"), tokens);
     case "paused":
       return `paused · ${tokens}`;
     case "failed":
       return store.count === 0 ? "failed before the first token" : `failed after ${tokens}`;
     case "running":
-      return joined(tokens, speedText(tokensPerSecond(store.numbers.elapsed.values)));
+      return joined2(tokens, speedText(tokensPerSecond(store.numbers.elapsed.values)));
     case "finished":
       return finishText(store, tokens);
   }
 }
-function prefillText({ prefill, state }) {
+function tokensText(store) {
+  const { dropped, count: count2, finish } = store;
+  if (dropped === 0) return plural(finish?.completion_tokens ?? count2, "token");
+  return `${plural(count2 - dropped, "token")} kept, ${count(dropped)} dropped`;
+}
+function prefillText({ prefill, state }, what) {
   if (state === "waiting") return "waiting for the model";
-  if (prefill === null || prefill.total === 0) return "reading the prompt";
-  return `reading the prompt ${count(prefill.done)} / ${plural(prefill.total, "token")}`;
+  if (prefill === null || prefill.total === 0) return what;
+  return `${what} ${count(prefill.done)} / ${plural(prefill.total, "token")}`;
 }
 function finishText(store, tokens) {
   const { finish } = store;
   if (finish === null) return tokens;
   const first = finish.ttft_ms === null ? "" : `first after ${seconds(finish.ttft_ms / 1e3)}`;
   const speed2 = finish.tokens_per_second === null ? "" : speedText(finish.tokens_per_second);
-  return joined(tokens, speed2, first, endedBy(finish.stop_reason, finish.stop_detail));
+  return joined2(tokens, speed2, first, endedBy(finish.stop_reason, finish.stop_detail));
 }
 function speedText(value) {
   return Number.isFinite(value) ? speed(value) : "";
 }
-function joined(...parts) {
+function joined2(...parts) {
   return parts.filter((part) => part !== "").join(" · ");
 }
-var SPOKEN = { prefilling: "Reading the prompt.", running: "Generating." };
+var SPOKEN = {
+  prefilling: "Reading the prompt.",
+  running: "Generating.",
+  looking_up: "Looking something up.",
+  rereading: "Reading the passages."
+};
 var Status = class {
   node;
   /** Told to screen readers when the phase changes, not with every token. */
@@ -1500,12 +2300,15 @@ var Status = class {
     h("i")
   );
   #phase = null;
-  constructor() {
+  #empty;
+  /** `empty` is said before there is a run. */
+  constructor(empty) {
+    this.#empty = empty;
     this.node = h("div", { class: "status", "data-testid": "status" }, this.#bar, this.#text);
   }
   update(store) {
     const phase = phaseOf(store);
-    const text = statusText(store);
+    const text = statusText(store, this.#empty);
     setText(this.#text, text);
     this.node.dataset["phase"] = phase;
     this.#progress(store, phase);
@@ -1515,7 +2318,8 @@ var Status = class {
     if (!first) setText(this.spoken, SPOKEN[phase] ?? text);
   }
   #progress({ prefill }, phase) {
-    this.#bar.hidden = phase !== "prefilling" || prefill === null || prefill.total === 0;
+    const reads = phase === "prefilling" || phase === "rereading";
+    this.#bar.hidden = !reads || prefill === null || prefill.total === 0;
     if (this.#bar.hidden || prefill === null) return;
     const share = Math.min(1, prefill.done / prefill.total);
     this.#bar.setAttribute("aria-valuenow", String(Math.round(100 * share)));
@@ -1523,6 +2327,116 @@ var Status = class {
     if (fill instanceof HTMLElement) fill.style.width = `${100 * share}%`;
   }
 };
+
+// src/flare_styles.ts
+var TEXT = `
+.token.retrieved { background-image: linear-gradient(var(--retrieved-bg), var(--retrieved-bg)); box-shadow: 0 2px 0 var(--retrieved); }
+.token.retrieved.forced { box-shadow: 0 2px 0 var(--retrieved), inset 0 0 0 1px var(--dim); }
+.dropped { color: var(--dim); user-select: none; -webkit-user-select: none; }
+/* Not the blank before a draft: a stroke through it reads as a dash. */
+.token.dropped, .dropped + .gap.dropped { text-decoration: line-through 1.3px; }
+.token.dropped { background-color: transparent; }
+.token.dropped.low { border-bottom-color: color-mix(in srgb, var(--low) 60%, transparent); }
+.look-up-mark {
+  display: inline-block; min-width: 15px; margin: 0 3px; padding: 0 4px; border-radius: 8px; text-align: center; vertical-align: 5px;
+  font: 700 10px/14px var(--mono); color: var(--on-accent); background: var(--accent); border: 1px solid var(--accent);
+  cursor: pointer; user-select: none; -webkit-user-select: none; text-decoration: none;
+}
+.look-up-mark::before { content: attr(data-sign); }
+.look-up-mark.vain { color: var(--accent); background: var(--bg); border-style: dashed; }
+.look-up-mark:hover { box-shadow: 0 0 0 2px color-mix(in srgb, var(--accent) 35%, transparent); }
+.look-up-mark.selected { outline: 2px solid var(--accent); outline-offset: 1.5px; }
+.look-up-mark:focus-visible { outline: 2px solid var(--accent); outline-offset: 1.5px; box-shadow: 0 0 0 5px color-mix(in srgb, var(--accent) 30%, transparent); }
+.mark.retrieved { border-bottom: 2px solid var(--retrieved); background: var(--retrieved-bg); }
+.mark.dropped { text-decoration: line-through 1.3px; }
+.flare .legend { gap: 4px 8px; }
+.flare .legend select { width: 182px; }
+.flare .ramp { width: 24px; }
+.rule .name { font-weight: 600; }
+.rule .chip { white-space: normal; overflow-wrap: anywhere; min-width: 0; }
+`;
+var MARKS = `
+.flare .canvas { min-height: 190px; max-height: 260px; }
+.draft-line { fill: none; stroke: var(--raw); stroke-width: 1.2; stroke-dasharray: 3 2.5; stroke-linejoin: round; }
+.dots.draft { stroke: var(--raw); stroke-width: 4; }
+.dots.trigger { stroke: var(--low); stroke-width: 7.5; }
+.dots.ring { stroke: var(--low); stroke-width: 10; }
+.dots.hole { stroke: var(--bg); stroke-width: 6.5; }
+.chosen-line { stroke: var(--accent); stroke-width: 1; }
+.mark-rows .made { fill: var(--accent); font-weight: 700; cursor: pointer; }
+.mark-rows .made.last { text-anchor: end; }
+.dots.crowded { stroke-width: 3.5; }
+.mark-rows .made:hover, .mark-rows .selected { text-decoration: underline; }
+.mark-rows .supposed { fill: var(--removed); font-size: 12px; }
+`;
+var BELOW = `
+.below { display: grid; gap: 6px; padding: 2px 0 6px; min-width: 0; }
+.what-if { margin: 0; font-size: 12.5px; min-height: 18px; }
+.what-if .caveat { color: var(--dim); }
+.what-if .caveat::before { content: "· "; }
+.what-if.late { color: var(--dim); }
+.budget { display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 0; font-size: 12px; color: var(--dim); }
+.budget div { display: flex; gap: 5px; white-space: nowrap; }
+.budget dd { margin: 0; color: var(--fg); font: 12px/1.5 var(--mono); }
+.beside { margin-top: 4px; min-width: 0; overflow-x: auto; }
+.beside h3 { margin: 0 0 3px; font-size: 12.5px; font-weight: 600; }
+.beside table { min-width: 430px; }
+.beside tr { height: auto; }
+.beside :is(th, td) { padding: 3px 4px; vertical-align: top; }
+.beside tbody :is(th, td) { border-top: 1px solid var(--line); }
+.beside tbody th { color: var(--fg); font-size: 12px; overflow-wrap: anywhere; white-space: normal; }
+.beside td.answer { white-space: normal; overflow-wrap: anywhere; }
+.beside .answer-text { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden; }
+.beside .unfinished { display: flex; gap: 6px; align-items: baseline; }
+.beside .link { margin: 0; padding: 0; text-align: start; }
+.beside .fault { color: var(--removed); }
+.beside .quiet { margin: 0; }
+.beside tr.chosen th { background: var(--chosen-bg); font-weight: 600; }
+.beside-policy { width: 84px; } .beside-answer { width: auto; } .beside-look-ups { width: 58px; } .beside-decoded, .beside-read { width: 56px; } .beside-time { width: 62px; }
+`;
+var TIMELINE = `
+.tabbed { display: flex; flex-direction: column; min-width: 0; background: var(--soft); }
+.tabbed .side { background: none; }
+.tabs { display: flex; gap: 2px; padding: 0 8px; border-bottom: 1px solid var(--line); }
+.tab { font: 12.5px var(--sans); color: var(--dim); background: none; border: 0; border-bottom: 2px solid transparent; margin-bottom: -1px; padding: 7px 8px 6px; cursor: pointer; font-variant-numeric: tabular-nums; }
+.tab:hover { color: var(--fg); }
+.tab[aria-selected="true"] { color: var(--fg); font-weight: 600; border-bottom-color: var(--accent); }
+.tab:focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; }
+.look-ups { padding: 10px 12px; min-width: 0; min-height: 300px; }
+.timeline { list-style: none; margin: 0; padding: 2px; display: grid; gap: 9px; max-height: 620px; overflow: hidden auto; scrollbar-width: thin; }
+.look-up { border: 1px solid var(--line); border-left: 3px solid var(--accent); border-radius: 0 5px 5px 0; background: var(--bg); padding: 6px 10px 8px; min-width: 0; }
+.look-up:not([data-outcome="found"]) { border-left-style: dashed; }
+.look-up.selected { box-shadow: 0 0 0 1px var(--accent); border-color: var(--accent); }
+.look-up h4 { margin: 0 0 3px; font-size: 12.5px; line-height: 1.35; }
+.look-up-title { font: 600 12.5px/1.35 var(--sans); color: var(--fg); background: none; border: 0; padding: 0; text-align: start; cursor: pointer; border-radius: 3px; overflow-wrap: anywhere; }
+.look-up-title:hover bdi { text-decoration: underline; text-decoration-thickness: 1px; }
+.look-up-title:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.look-up-title .number { display: inline-block; min-width: 15px; margin-right: 6px; padding: 0 4px; border-radius: 8px; font: 700 10px/15px var(--mono); text-align: center; vertical-align: 1px; color: var(--on-accent); background: var(--accent); }
+.look-up:not([data-outcome="found"]) .number { color: var(--accent); background: var(--bg); box-shadow: inset 0 0 0 1px var(--accent); }
+.look-up dl { display: grid; grid-template-columns: 52px minmax(0, 1fr); gap: 2px 6px; margin: 0; font-size: 12px; }
+.look-up dt { color: var(--dim); }
+.look-up dd { margin: 0; overflow-wrap: anywhere; min-width: 0; }
+.look-up q { font-style: italic; quotes: none; unicode-bidi: plaintext; }
+.look-up q.cut { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden; }
+.look-up:is([data-outcome="failed"], [data-outcome="timeout"]) .outcome { color: var(--removed); }
+.look-up .hits { grid-column: 2; }
+.look-up .link { margin: 0; padding: 0; }
+.hits ul, .chances { list-style: none; margin: 0; padding: 0; display: grid; gap: 4px; }
+.hit { border-left: 2px solid var(--retrieved); padding-left: 7px; }
+.hit.left-out { border-left: 2px dotted var(--dim); color: var(--dim); }
+.hit mark { background: var(--retrieved-bg); color: inherit; border-bottom: 2px solid var(--retrieved); border-radius: 2px; }
+.passage-text { white-space: pre-line; }
+.source { display: block; color: var(--dim); font-size: 11px; }
+.why-not { font-style: italic; }
+.why-not::before { content: " · "; }
+.chances { gap: 1px; }
+.chances li { display: flex; gap: 7px; align-items: baseline; min-width: 0; }
+.chances .label { max-width: 60%; background: var(--soft); }
+.card[data-none] :is(.tabbed, .below) { display: none; }
+.card[data-bare] .below .what-if { display: none; }
+@media (forced-colors: active) { .token.retrieved { box-shadow: 0 2px 0 CanvasText; } .look-up-mark { border-color: CanvasText; } }
+`;
+var FLARE_STYLES = TEXT + MARKS + BELOW + TIMELINE;
 
 // src/styles.ts
 var THEME = `
@@ -1540,6 +2454,8 @@ var THEME = `
   --processed: #0b5cad;
   --removed: #b42318;
   --branch: #7c3aad;
+  --retrieved: #0f7a4f;
+  --retrieved-bg: rgb(22 140 90 / .17);
   --failed-bg: #fdecea;
   --noted-bg: #fff6e0;
   --dim: color-mix(in srgb, var(--fg) 72%, var(--bg));
@@ -1563,6 +2479,8 @@ var THEME = `
   --processed: #6cb2ff;
   --removed: #ff9a90;
   --branch: #cf9bff;
+  --retrieved: #4fd39a;
+  --retrieved-bg: rgb(60 190 130 / .24);
   --failed-bg: #3b1f1d;
   --noted-bg: #33280f;
   color-scheme: dark;
@@ -1645,7 +2563,6 @@ var TOKENS = `
 }
 .token.low { border-bottom: 2px dotted var(--low); }
 .token.alternative { text-decoration: underline solid 1.3px; text-underline-offset: 2.5px; text-decoration-skip-ink: none; }
-.token.dropped { text-decoration: line-through; opacity: .65; }
 .token.forced { box-shadow: inset 0 0 0 1px var(--dim); }
 .token.branched { position: relative; }
 .token.branched::after { content: ""; position: absolute; left: -4px; top: -3px; bottom: -3px; border-left: 2px solid var(--branch); }
@@ -1772,14 +2689,14 @@ var REST2 = `
 .numbers { font: 11.5px var(--mono); }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; scroll-behavior: auto !important; } }
 @media (forced-colors: active) {
-  .view, .view.dark { --processed: Highlight; --raw: GrayText; --accent: Highlight; --low: CanvasText; --removed: CanvasText; --branch: CanvasText; --line: CanvasText; --bg: Canvas; --fg: CanvasText; --dim: CanvasText; --on-accent: HighlightText; }
+  .view, .view.dark { --processed: Highlight; --raw: GrayText; --accent: Highlight; --low: CanvasText; --removed: CanvasText; --branch: CanvasText; --retrieved: CanvasText; --line: CanvasText; --bg: Canvas; --fg: CanvasText; --dim: CanvasText; --on-accent: HighlightText; }
   .segment { border: 1px solid CanvasText; }
   .token { border-bottom-color: Canvas; }
   .token.low { border-bottom-color: CanvasText; }
   tr.chosen { outline: 2px solid Highlight; outline-offset: -2px; }
 }
 `;
-var STYLES = THEME + CARD + META + TOKENS + PLOT + SIDE + REST2;
+var STYLES = THEME + CARD + META + TOKENS + PLOT + SIDE + FLARE_STYLES + REST2;
 
 // src/summary.ts
 function describeParams(params) {
@@ -1841,7 +2758,14 @@ var Header = class {
     const asked = h("div", { class: "asked", title: info.prompt, dir: "auto" }, info.prompt);
     const origin = info.branch ? h("div", { class: "origin", "data-testid": "origin" }, info.branch.text) : null;
     const settings = h("div", { class: "settings" }, how, origin);
-    const rows = [this.#showModel ? what : null, settings, info.prompt === "" ? null : asked];
+    const policy = info.policy;
+    const rule = policy ? h(
+      "div",
+      { class: "what rule", "data-testid": "policy" },
+      h("span", { class: "name" }, policy.name),
+      ...[policy.trigger, policy.retriever].map(chip)
+    ) : null;
+    const rows = [this.#showModel ? what : null, rule, settings, info.prompt === "" ? null : asked];
     this.node.replaceChildren(...rows.filter((row) => row !== null));
   }
 };
@@ -1877,8 +2801,9 @@ var Footer = class {
     const { logprob, entropy, max_prob: maxProb, flags } = store.numbers;
     const kept = (i) => (flags.at(i) & FLAGS.kept) !== 0;
     const perplexity = Math.exp(-mean(logprob.values, kept));
-    const runs = lowRuns(maxProb.values, threshold).length;
-    const below = countBelow(maxProb.values, threshold);
+    const standing = store.dropped === 0 ? maxProb.values : maxProb.values.filter((_, i) => kept(i));
+    const runs = lowRuns(standing, threshold).length;
+    const below = countBelow(standing, threshold);
     setFigure(this.#values.perplexity, "perplexity", nats(perplexity), "");
     setFigure(this.#values.entropy, "mean entropy", nats(mean(entropy.values, kept)), "nats");
     setFigure(
@@ -2000,25 +2925,33 @@ function selectionIn(node) {
   const root = node.getRootNode();
   const selection = root.getSelection?.() ?? document.getSelection();
   if (selection === null || selection === void 0 || selection.rangeCount === 0) return null;
-  const range = rangeOf(selection, root);
-  if (range === null || !range.intersectsNode(node)) return null;
+  const range2 = rangeOf(selection, root);
+  if (range2 === null || !range2.intersectsNode(node)) return null;
   const all = document.createRange();
   all.selectNodeContents(node);
-  if (range.compareBoundaryPoints(Range.START_TO_START, all) < 0) range.setStart(node, 0);
-  if (range.compareBoundaryPoints(Range.END_TO_END, all) > 0) range.setEnd(node, node.childNodes.length);
-  return range;
+  if (range2.compareBoundaryPoints(Range.START_TO_START, all) < 0) range2.setStart(node, 0);
+  if (range2.compareBoundaryPoints(Range.END_TO_END, all) > 0) range2.setEnd(node, node.childNodes.length);
+  return range2;
 }
 function rangeOf(selection, root) {
   if (root instanceof ShadowRoot && typeof selection.getComposedRanges === "function") {
     const found = selection.getComposedRanges({ shadowRoots: [root] })[0];
     if (found !== void 0) {
-      const range = document.createRange();
-      range.setStart(found.startContainer, found.startOffset);
-      range.setEnd(found.endContainer, found.endOffset);
-      return range;
+      const range2 = document.createRange();
+      range2.setStart(found.startContainer, found.startOffset);
+      range2.setEnd(found.endContainer, found.endOffset);
+      return range2;
     }
   }
   return selection.getRangeAt(0).cloneRange();
+}
+function keptText(range2) {
+  const { commonAncestorContainer: node } = range2;
+  const around = node instanceof Element ? node : node.parentElement;
+  if (around?.closest(".dropped")) return "";
+  const part = range2.cloneContents();
+  for (const dropped of part.querySelectorAll(".dropped")) dropped.remove();
+  return part.textContent ?? "";
 }
 
 // src/token_text.ts
@@ -2062,6 +2995,7 @@ function describe(step, threshold) {
   if (step.special) words.push("control token");
   if (step.incomplete) words.push("part of a character");
   if (step.forced) words.push("put there, not drawn");
+  if (step.retrieved) words.push("from a passage");
   if (!step.kept) words.push("rolled back");
   if (step.branched) words.push("the branch begins here");
   return words.join(", ");
@@ -2086,19 +3020,20 @@ function makeSpan(step, body, threshold) {
   if (step.rank > 1) span.classList.add("alternative");
   if (step.maxProb < threshold) span.classList.add("low");
   if (step.forced) span.classList.add("forced");
+  if (step.retrieved) span.classList.add("retrieved");
   if (!step.kept) span.classList.add("dropped");
   if (step.branched) span.classList.add("branched");
   return span;
 }
 function pieceNodes({ text, sign }) {
   if (sign === "") return [document.createTextNode(text)];
-  const mark = h("i", {
+  const mark2 = h("i", {
     class: sign === BREAK ? "sign break" : "sign",
     "data-sign": sign,
     "aria-hidden": "true"
   });
-  if (text === "") return [mark];
-  return [mark, /[\r\n]/.test(text) ? document.createTextNode(text) : h("span", { class: "unseen" }, text)];
+  if (text === "") return [mark2];
+  return [mark2, /[\r\n]/.test(text) ? document.createTextNode(text) : h("span", { class: "unseen" }, text)];
 }
 function nearestOnNextLine(spans, index, direction) {
   const from = spans[index]?.getBoundingClientRect();
@@ -2117,19 +3052,157 @@ function nearestOnNextLine(spans, index, direction) {
   return best.index;
 }
 
+// src/token_flow.ts
+var TokenFlow = class {
+  spans = [];
+  #node;
+  #store;
+  #placed = [];
+  #paragraph = null;
+  #marks = [];
+  constructor(node, store) {
+    this.#node = node;
+    this.#store = store;
+  }
+  clear() {
+    this.spans.length = 0;
+    this.#placed = [];
+    this.#paragraph = null;
+    this.#marks = [];
+    this.#node.replaceChildren();
+  }
+  /** Add the steps that the store has and the page has not; returns the first of them. */
+  append(threshold) {
+    const first = this.spans.length;
+    const fragment = document.createDocumentFragment();
+    let paragraph = this.#paragraph;
+    for (let i = first; i < this.#store.count; i++) {
+      const step = this.#store.step(i);
+      const { lead, body, tail } = layout(step);
+      const span = makeSpan(step, body, threshold);
+      const placed = { span, lead: blank(lead, step.kept), tail: blank(tail, step.kept), text: step.text };
+      if (paragraph === null) {
+        paragraph = newParagraph();
+        fragment.append(paragraph);
+      }
+      for (const node of [placed.lead, span, placed.tail]) if (node !== null) paragraph.append(node);
+      this.spans.push(span);
+      this.#placed.push(placed);
+      if (tail !== "") paragraph = null;
+    }
+    this.#paragraph = paragraph;
+    this.#node.append(fragment);
+    return first;
+  }
+  /** Strike a token and the blanks around it, or take the stroke away. */
+  strike(i, kept) {
+    const placed = this.#placed[i];
+    if (placed === void 0) return;
+    placed.span.classList.toggle("dropped", !kept);
+    placed.lead = struck(placed.lead, kept);
+    placed.tail = struck(placed.tail, kept);
+  }
+  describe(i, threshold) {
+    this.spans[i]?.setAttribute("aria-label", describe(this.#store.step(i), threshold));
+  }
+  /** The first of these steps whose text is no longer the one on the page, or null. */
+  rewritten(indices) {
+    const found = indices.filter((i) => (this.#placed[i]?.text ?? "") !== this.#store.text(i));
+    return found.length > 0 ? Math.min(...found) : null;
+  }
+  /** Take the tokens from step `first` on off the page, and all marks; `append` and `setMarks` bring them back. */
+  cut(first) {
+    for (const { node } of this.#marks.splice(0)) node.remove();
+    const last = this.#placed[first - 1];
+    for (const { span, lead, tail } of this.#placed.splice(first))
+      for (const node of [lead, span, tail]) node?.remove();
+    this.spans.length = first;
+    for (const paragraph of [...this.#node.children]) if (paragraph.firstChild === null) paragraph.remove();
+    this.#paragraph = last === void 0 || last.tail !== null ? null : last.span.parentElement;
+  }
+  /** Show these marks, in order; those that are there already stay the same elements. */
+  setMarks(marks) {
+    const same = this.#marks.every(({ mark: mark2 }, k) => mark2.at === marks[k]?.at);
+    if (!same) for (const { node } of this.#marks.splice(0)) node.remove();
+    marks.forEach((mark2, k) => {
+      const shown = this.#marks[k];
+      const node = shown?.node ?? this.#insert(markNode(k), mark2.at);
+      node.setAttribute("aria-label", mark2.label);
+      node.classList.toggle("vain", !mark2.found);
+      if (shown === void 0) this.#marks.push({ mark: mark2, node });
+    });
+  }
+  mark(k) {
+    return this.#marks[k]?.node;
+  }
+  #insert(node, at) {
+    const next = this.#placed[at];
+    if (next !== void 0) {
+      (next.lead ?? next.span).before(node);
+      return node;
+    }
+    if (this.#paragraph === null) {
+      this.#paragraph = newParagraph();
+      this.#node.append(this.#paragraph);
+    }
+    this.#paragraph.append(node);
+    return node;
+  }
+};
+function nextOption(from, direction) {
+  const sibling = (node2) => direction > 0 ? node2.nextElementSibling : node2.previousElementSibling;
+  let node = from;
+  while (node !== null) {
+    let next = sibling(node);
+    if (next === null) {
+      const paragraph = node.parentElement === null ? null : sibling(node.parentElement);
+      next = (direction > 0 ? paragraph?.firstElementChild : paragraph?.lastElementChild) ?? null;
+    }
+    if (next instanceof HTMLElement && next.getAttribute("role") === "option") return next;
+    node = next;
+  }
+  return null;
+}
+function newParagraph() {
+  return h("div", { class: "paragraph", role: "presentation" });
+}
+function markNode(k) {
+  return h("span", {
+    class: "look-up-mark",
+    "data-testid": "look-up-mark",
+    "data-look-up": k,
+    "data-sign": k + 1,
+    role: "option",
+    tabindex: -1,
+    "aria-selected": "false"
+  });
+}
+function blank(text, kept) {
+  if (text === "") return null;
+  return kept ? document.createTextNode(text) : h("span", { class: "gap dropped" }, text);
+}
+function struck(node, kept) {
+  if (node === null || node instanceof Text === kept) return node;
+  const other = blank(node.textContent ?? "", kept);
+  if (other !== null) node.replaceWith(other);
+  return other;
+}
+
 // src/tokens.ts
 var TokenText = class {
   node;
   #store;
   #events;
-  #spans = [];
+  #flow;
   #metric = "max_prob";
   #threshold = 0.4;
   #selected = null;
   #marked = null;
   #hovered = null;
-  #paragraph = null;
-  #tabStop = 0;
+  #looked = null;
+  #marks = [];
+  #retrieved = [];
+  #tabStop = null;
   #atEnd = true;
   constructor(store, events, signal) {
     this.#store = store;
@@ -2142,6 +3215,7 @@ var TokenText = class {
       "aria-orientation": "horizontal",
       dir: "auto"
     });
+    this.#flow = new TokenFlow(this.node, store);
     const on = (type, listener) => this.node.addEventListener(type, listener, { signal });
     on("click", (event) => this.#click(event));
     on("keydown", (event) => this.#key(event));
@@ -2154,36 +3228,25 @@ var TokenText = class {
       this.#atEnd = this.node.scrollHeight - this.node.scrollTop - this.node.clientHeight < 32;
     });
   }
+  get #spans() {
+    return this.#flow.spans;
+  }
   clear() {
-    this.#spans = [];
+    this.#flow.clear();
     this.#selected = null;
     this.#marked = null;
     this.#hovered = null;
-    this.#paragraph = null;
-    this.#tabStop = 0;
+    this.#looked = null;
+    this.#marks = [];
+    this.#retrieved = [];
+    this.#tabStop = null;
     this.#atEnd = true;
-    this.node.replaceChildren();
   }
   /** Add the steps that the store has and the page has not. */
   append() {
-    const fragment = document.createDocumentFragment();
-    let paragraph = this.#paragraph;
-    for (let i = this.#spans.length; i < this.#store.count; i++) {
-      const step = this.#store.step(i);
-      const { lead, body, tail } = layout(step);
-      const span = makeSpan(step, body, this.#threshold);
-      if (paragraph === null) {
-        paragraph = h("div", { class: "paragraph", role: "presentation" });
-        fragment.append(paragraph);
-      }
-      paragraph.append(lead, span, tail);
-      this.#colour(span, step);
-      this.#spans.push(span);
-      if (tail !== "") paragraph = null;
-    }
-    this.#paragraph = paragraph;
-    this.node.append(fragment);
-    this.#spans[this.#tabStop]?.setAttribute("tabindex", "0");
+    const first = this.#flow.append(this.#threshold);
+    for (let i = first; i < this.#spans.length; i++) this.#colour(i);
+    if (this.#tabStop === null) this.#setTabStop(this.#spans[0] ?? null);
   }
   /** Keep the newest line in sight, unless the reader has scrolled back. */
   followEnd() {
@@ -2192,7 +3255,7 @@ var TokenText = class {
   setMetric(metric) {
     if (metric === this.#metric) return;
     this.#metric = metric;
-    for (const [i, span] of this.#spans.entries()) this.#colour(span, this.#store.step(i));
+    for (let i = 0; i < this.#spans.length; i++) this.#colour(i);
   }
   setThreshold(threshold) {
     const before = this.#threshold;
@@ -2202,17 +3265,49 @@ var TokenText = class {
       const value = values[i] ?? Number.NaN;
       if (value < before === value < threshold) return;
       span.classList.toggle("low", value < threshold);
-      span.setAttribute("aria-label", describe(this.#store.step(i), threshold));
+      this.#flow.describe(i, threshold);
     });
   }
-  /** Flags of these steps have changed. */
+  /** Flags or texts of these steps have changed. */
   reflag(indices) {
+    const first = this.#flow.rewritten(indices);
+    if (first !== null) this.#rewrite(first);
     for (const i of indices) {
-      const span = this.#spans[i];
-      const step = this.#store.step(i);
-      span?.classList.toggle("dropped", !step.kept);
-      span?.setAttribute("aria-label", describe(step, this.#threshold));
+      this.#flow.strike(i, this.#store.kept(i));
+      this.#flow.describe(i, this.#threshold);
     }
+  }
+  /** Where something was looked up. */
+  setMarks(marks) {
+    this.#marks = marks;
+    this.#flow.setMarks(marks);
+    if (this.#tabStop === null) this.#setTabStop(this.#flow.mark(0) ?? null);
+  }
+  /** Steps whose word came from a passage. */
+  setRetrieved(indices) {
+    if (indices === this.#retrieved) return;
+    const before = new Set(this.#retrieved);
+    const now = new Set(indices);
+    this.#retrieved = indices;
+    for (const i of /* @__PURE__ */ new Set([...before, ...now])) {
+      if (before.has(i) === now.has(i)) continue;
+      this.#toggle(i, "retrieved", now.has(i));
+      this.#flow.describe(i, this.#threshold);
+    }
+  }
+  /** Show which look-up is chosen. */
+  selectLookUp(index) {
+    if (index === this.#looked) return;
+    for (const [k, on] of [
+      [this.#looked, false],
+      [index, true]
+    ]) {
+      const mark2 = k === null ? void 0 : this.#flow.mark(k);
+      mark2?.classList.toggle("selected", on);
+      mark2?.setAttribute("aria-selected", String(on));
+      if (on && mark2 !== void 0) this.#reveal(mark2);
+    }
+    this.#looked = index;
   }
   /** `selected` is what the user chose; `marked` is what the side panel shows while it follows. */
   select(selected, marked) {
@@ -2221,8 +3316,8 @@ var TokenText = class {
       this.#toggle(selected, "selected", true)?.setAttribute("aria-selected", "true");
       this.#selected = selected;
       if (selected !== null) {
-        this.#setTabStop(selected);
-        this.#reveal(selected);
+        this.#setTabStop(this.#spans[selected] ?? null);
+        this.#reveal(this.#spans[selected]);
       }
     }
     const shown = selected === null ? marked : null;
@@ -2242,8 +3337,26 @@ var TokenText = class {
     span?.classList.toggle(name, on);
     return span;
   }
-  #colour(span, step) {
-    span.style.setProperty("--d", doubt(this.#metric, step).toFixed(3));
+  #colour(i) {
+    this.#spans[i]?.style.setProperty("--d", doubt(this.#metric, this.#store.step(i)).toFixed(3));
+  }
+  /** Lay the text out anew from step `first` on, as where a stop string took some of it away. */
+  #rewrite(first) {
+    const [selected, marked, looked, retrieved] = [
+      this.#selected,
+      this.#marked,
+      this.#looked,
+      this.#retrieved
+    ];
+    this.#flow.cut(first);
+    if (!this.#tabStop?.isConnected) this.#tabStop = null;
+    this.append();
+    this.#flow.setMarks(this.#marks);
+    this.#selected = this.#marked = this.#looked = null;
+    this.#retrieved = [];
+    this.setRetrieved(retrieved);
+    this.select(selected, marked);
+    this.selectLookUp(looked);
   }
   #indexOf(target) {
     const span = target instanceof Element ? target.closest(".token") : null;
@@ -2254,76 +3367,90 @@ var TokenText = class {
     this.#events.onHover(index, index === null ? null : this.#spans[index] ?? null);
   }
   #focused(target) {
-    this.#setTabStop(this.#indexOf(target));
+    this.#setTabStop(optionOf(target));
     if (target instanceof Element && target.matches(":focus-visible")) this.#hover(target);
   }
   #click(event) {
-    const index = this.#indexOf(event.target);
-    if (index === null || !(selectionIn(this.node)?.collapsed ?? true)) return;
-    this.#events.onSelect(index);
+    const action = this.#choice(optionOf(event.target));
+    if (action === null || !(selectionIn(this.node)?.collapsed ?? true)) return;
+    action();
+  }
+  /** What choosing a token or a mark does. */
+  #choice(option) {
+    if (option === null) return null;
+    const mark2 = option.dataset["lookUp"];
+    const index = this.#indexOf(option);
+    if (mark2 !== void 0) return () => this.#events.onLookUp(Number(mark2));
+    return index === null ? null : () => this.#events.onSelect(index);
   }
   #key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const index = this.#indexOf(event.target);
-    if (index === null) return;
-    const action = this.#keyAction(event.key, index);
+    const option = optionOf(event.target);
+    if (option === null) return;
+    const action = this.#keyAction(event.key, option);
     if (action === null) return;
     event.preventDefault();
     event.stopPropagation();
     action();
   }
-  #keyAction(key, index) {
-    const last = this.#spans.length - 1;
-    const focus = (i) => () => this.#focus(Math.min(last, Math.max(0, i)));
+  #keyAction(key, option) {
+    const focus = (to) => () => this.#focus(to ?? option);
+    const index = () => this.#indexOf(option) ?? this.#indexOf(nextOption(option, -1)) ?? this.#indexOf(nextOption(option, 1)) ?? 0;
     switch (key) {
       case "Enter":
       case " ":
-        return () => this.#events.onSelect(index);
+        return this.#choice(option);
       case "Escape":
         return () => this.#events.onSelect(null);
       case "ArrowLeft":
-        return focus(index - 1);
+        return focus(nextOption(option, -1));
       case "ArrowRight":
-        return focus(index + 1);
+        return focus(nextOption(option, 1));
       case "ArrowUp":
-        return focus(nearestOnNextLine(this.#spans, index, -1));
+        return focus(this.#spans[nearestOnNextLine(this.#spans, index(), -1)]);
       case "ArrowDown":
-        return focus(nearestOnNextLine(this.#spans, index, 1));
+        return focus(this.#spans[nearestOnNextLine(this.#spans, index(), 1)]);
       case "Home":
-        return focus(0);
+        return focus(this.#spans[0]);
       case "End":
-        return focus(last);
+        return focus(this.#spans.at(-1));
       default:
         return null;
     }
   }
-  #focus(index) {
-    this.#reveal(index);
-    this.#spans[index]?.focus({ preventScroll: true });
+  #focus(option) {
+    this.#reveal(option);
+    option.focus({ preventScroll: true });
   }
-  #setTabStop(index) {
-    if (index === null || index === this.#tabStop) return;
-    this.#spans[this.#tabStop]?.setAttribute("tabindex", "-1");
-    this.#spans[index]?.setAttribute("tabindex", "0");
-    this.#tabStop = index;
+  #setTabStop(option) {
+    if (option === null || option === this.#tabStop) return;
+    this.#tabStop?.setAttribute("tabindex", "-1");
+    option.setAttribute("tabindex", "0");
+    this.#tabStop = option;
   }
-  /** Scroll the text, not the page, until a token is in sight. */
-  #reveal(index) {
-    const span = this.#spans[index];
+  /** Scroll the text, not the page, until a token or a mark is in sight. */
+  #reveal(span) {
     if (span === void 0 || this.node.scrollHeight <= this.node.clientHeight) return;
     const box = span.getBoundingClientRect();
     const frame = this.node.getBoundingClientRect();
     if (box.top < frame.top + 4) this.node.scrollTop -= frame.top + 4 - box.top;
     else if (box.bottom > frame.bottom - 4) this.node.scrollTop += box.bottom - frame.bottom + 4;
   }
-  /** Browsers turn no-break spaces into spaces and may add breaks; the copy is the text as it was generated. */
+  /**
+   * Browsers turn no-break spaces into spaces and may add breaks; the copy is the answer as it was generated,
+   * without what was dropped from it.
+   */
   #copy(event) {
-    const range = selectionIn(this.node);
-    if (range === null || range.collapsed || event.clipboardData === null) return;
-    event.clipboardData.setData("text/plain", range.toString());
+    const range2 = selectionIn(this.node);
+    if (range2 === null || range2.collapsed || event.clipboardData === null) return;
+    const text = keptText(range2);
+    if (text !== "") event.clipboardData.setData("text/plain", text);
     event.preventDefault();
   }
 };
+function optionOf(target) {
+  return target instanceof Element ? target.closest('[role="option"]') : null;
+}
 
 // src/tooltip.ts
 var Tooltip = class {
@@ -2341,8 +3468,8 @@ var Tooltip = class {
     );
   }
   /** Show a step beside an element, within `frame`. */
-  show(step, anchor, frame, metric) {
-    setText(this.#head, `token ${step.index}`);
+  show(step, place, anchor, frame, metric) {
+    setText(this.#head, place === step.index ? `token ${step.index}` : `token ${step.index}, place ${place}`);
     setText(this.#label, visible(step.label || step.text));
     setText(this.#figures, readout(step, metric));
     this.node.hidden = false;
@@ -2379,7 +3506,7 @@ var RunParts = class {
   card = h("article", { class: "card", "data-testid": "run-view", "aria-label": "generation" });
   header;
   notices = new Notices();
-  status = new Status();
+  status;
   footer = new Footer();
   tooltip = new Tooltip();
   legend;
@@ -2406,14 +3533,19 @@ var RunParts = class {
       signal
     );
     this.header = new Header(model.get("show_model") !== false);
+    this.status = new Status(hooks.empty);
     this.#writer = new TraitWriter(model, signal);
-    this.legend = new Legend((metric) => this.#chooseMetric(metric), signal);
+    this.legend = new Legend((metric) => this.#chooseMetric(metric), signal, hooks.marks !== void 0);
     this.tokens = this.#makeTokens(signal);
     this.plot = this.#makePlot(signal);
     this.panel = this.#makePanel(signal);
   }
   get store() {
     return this.#feed.store;
+  }
+  /** Whether the kernel was heard of the run shown. */
+  get attended() {
+    return this.#feed.attended;
   }
   get threshold() {
     return this.#threshold;
@@ -2433,6 +3565,10 @@ var RunParts = class {
     followTheme(this.host, (dark) => this.card.parentElement?.classList.toggle("dark", dark), signal);
     this.#feed.ready();
   }
+  /** The marks of look-ups have changed otherwise than by an update. */
+  redrawMarks() {
+    this.plot.setThreshold(this.#threshold, this.#hooks.marks?.());
+  }
   /** Select a token, for all views of this model; null selects none. */
   choose(selected) {
     if (selected !== this.#selected) this.#writer.now("selected", selected);
@@ -2442,7 +3578,8 @@ var RunParts = class {
       this.plot.hover(index);
       this.#readOut(index, anchor);
     };
-    return new TokenText(this.store, { onSelect: (index) => this.#chosen(index), onHover }, signal);
+    const onSelect = (index) => this.#chosen(index);
+    return new TokenText(this.store, { onSelect, onHover, onLookUp: (k) => this.#lookUp(k) }, signal);
   }
   #makePlot(signal) {
     const onHover = (index, anchor) => {
@@ -2453,9 +3590,11 @@ var RunParts = class {
       {
         onSelect: (index) => this.#chosen(index),
         onHover,
+        onLookUp: (k) => this.#lookUp(k),
         onThreshold: (value, done) => this.#moveThreshold(value, done)
       },
-      signal
+      signal,
+      { marks: this.#hooks.marks !== void 0 }
     );
   }
   #makePanel(signal) {
@@ -2481,9 +3620,13 @@ var RunParts = class {
     this.notices.update(store);
     this.status.update(store);
     this.card.dataset["phase"] = phaseOf(store);
-    this.card.toggleAttribute("data-none", store.count === 0 && !store.live);
+    this.card.toggleAttribute("data-none", store.count === 0 && !store.live && store.lookUps.length === 0);
     this.card.toggleAttribute("data-bare", store.count > 0 && !store.inspected);
-    this.plot.setData(store.numbers.max_prob.values, store.live, store.branchedAt);
+    this.tokens.setRetrieved(store.retrieved);
+    const { max_prob: maxProb, flags } = store.numbers;
+    const { live, branchedAt } = store;
+    const data = { values: maxProb.values, flags: flags.values, live, branchedAt };
+    this.plot.setData(data, this.#hooks.marks?.());
     this.#showThreshold();
     this.#showSelected();
     this.#hooks.onShow?.(news);
@@ -2491,7 +3634,7 @@ var RunParts = class {
   }
   #showThreshold() {
     this.tokens.setThreshold(this.#threshold);
-    this.plot.setThreshold(this.#threshold);
+    this.plot.setThreshold(this.#threshold, this.#hooks.marks?.());
     this.legend.update(this.#metric, this.#threshold);
     this.footer.update(this.store, this.#threshold);
     this.#hooks.onThreshold?.(this.#threshold);
@@ -2502,7 +3645,12 @@ var RunParts = class {
     const shown = selected ?? this.panel.held(this.store) ?? (count2 > 0 ? count2 - 1 : null);
     this.tokens.select(selected, shown);
     this.plot.select(shown, selected !== null);
-    this.panel.show(this.store, shown, { follows: selected === null, offers: this.#canBranch });
+    const offers = this.#canBranch && shown !== null && this.store.kept(shown);
+    const place = shown === null ? 0 : this.#placeOf(shown);
+    this.panel.show(this.store, shown, { follows: selected === null, offers, place });
+  }
+  #placeOf(index) {
+    return this.plot.places.of[index] ?? index;
   }
   /** Whether somebody is there to go on from a token of the run shown. */
   get #canBranch() {
@@ -2532,6 +3680,9 @@ var RunParts = class {
   #chooseMetric(metric) {
     this.#writer.now("metric", metric);
   }
+  #lookUp(index) {
+    this.#hooks.onLookUp?.(index);
+  }
   #chosen(selected) {
     this.choose(selected);
     this.#hooks.onChoose?.(selected);
@@ -2544,9 +3695,218 @@ var RunParts = class {
   }
   #readOut(index, anchor) {
     if (index === null || anchor === null) this.tooltip.hide();
-    else this.tooltip.show(this.store.step(index), anchor, this.card, this.#metric);
+    else this.tooltip.show(this.store.step(index), this.#placeOf(index), anchor, this.card, this.#metric);
   }
 };
+
+// src/tabs.ts
+var Tabs = class {
+  node;
+  #tabs;
+  #shown;
+  constructor(tabs, label, signal) {
+    this.#shown = tabs[0]?.name ?? "";
+    this.#tabs = tabs.map(({ name, title, panel }) => {
+      const button = h("button", { type: "button", role: "tab", class: "tab", "data-tab": name }, title);
+      panel.setAttribute("role", "tabpanel");
+      if (!panel.hasAttribute("aria-label")) panel.setAttribute("aria-label", title);
+      return { name, button, panel };
+    });
+    const row = h(
+      "div",
+      { class: "tabs", role: "tablist", "aria-label": label },
+      ...this.#tabs.map(({ button }) => button)
+    );
+    row.addEventListener("click", (event) => this.#click(event.target), { signal });
+    row.addEventListener("keydown", (event) => this.#key(event), { signal });
+    this.node = h("div", { class: "tabbed" }, row, ...this.#tabs.map(({ panel }) => panel));
+    this.show(this.#shown);
+  }
+  get shown() {
+    return this.#shown;
+  }
+  setTitle(name, title) {
+    const tab = this.#tabs.find((one) => one.name === name);
+    if (tab !== void 0) setText(tab.button, title);
+  }
+  show(name) {
+    this.#shown = name;
+    for (const { name: own, button, panel } of this.#tabs) {
+      const on = own === name;
+      panel.hidden = !on;
+      button.setAttribute("aria-selected", String(on));
+      button.setAttribute("tabindex", on ? "0" : "-1");
+    }
+  }
+  #click(target) {
+    const name = target instanceof Element ? target.closest(".tab")?.dataset["tab"] : void 0;
+    if (name !== void 0) this.show(name);
+  }
+  #key(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (step === void 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+    const { length } = this.#tabs;
+    const at = this.#tabs.findIndex(({ name }) => name === this.#shown);
+    const next = this.#tabs[(at + step + length) % length];
+    if (next === void 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.show(next.name);
+    next.button.focus();
+  }
+};
+
+// src/what_if.ts
+var NONE2 = [];
+var HUNDREDTH = 5e-3;
+function isMoved(store, threshold) {
+  const own = store.info?.policy?.threshold ?? null;
+  return own !== null && Math.abs(own - threshold) >= HUNDREDTH;
+}
+function supposedOf(store, threshold) {
+  return store.whatIf !== null && isMoved(store, threshold) ? store.whatIf.look_ups : NONE2;
+}
+function whatIfSentence(store, threshold, attended) {
+  const { whatIf, lookUps, info, live } = store;
+  const policy = info?.policy;
+  if (policy === void 0) return "";
+  const did = lookUps.length === 0 ? "it did not" : `it did ${times(lookUps.length)}`;
+  if (!attended && !live) return `${made(lookUps.length)} A kernel is needed to try other thresholds.`;
+  if (policy.threshold === null) return "This policy has no threshold to drag.";
+  if (!isMoved(store, threshold))
+    return "Drag the threshold to see which look-ups this run would have made with another one.";
+  if (whatIf === null || whatIf.threshold === null) return made(lookUps.length);
+  return `At ${whatIf.threshold.toFixed(2)} ${supposition(whatIf, live)} (${did}).`;
+}
+function made(n) {
+  return n === 0 ? "This run looked nothing up." : `This run looked up ${times(n)}.`;
+}
+function supposition({ look_ups, runs }, live) {
+  const far = runs || live ? " so far" : "";
+  if (look_ups.length === 0) return `this run would have looked nothing up${far}`;
+  return `this run would have looked up ${times(look_ups.length)}${far}`;
+}
+function times(n) {
+  return n === 1 ? "once" : n === 2 ? "twice" : `${n} times`;
+}
+var WhatIfLine = class {
+  node;
+  #text = h("span", {});
+  #caveat = h("span", { class: "caveat" }, "same draws, up to the first change");
+  constructor() {
+    this.node = h(
+      "p",
+      { class: "what-if", "data-testid": "what-if", role: "status", "aria-live": "polite" },
+      this.#text,
+      " ",
+      this.#caveat
+    );
+  }
+  update(store, threshold, attended) {
+    const text = whatIfSentence(store, threshold, attended);
+    setText(this.#text, text);
+    this.node.hidden = text === "";
+    const moved = isMoved(store, threshold);
+    this.#caveat.hidden = !moved || store.whatIf === null;
+    const late = moved && Math.abs((store.whatIf?.threshold ?? threshold) - threshold) >= HUNDREDTH;
+    this.node.classList.toggle("late", late);
+  }
+};
+
+// src/flare_view.ts
+var EMPTY2 = "Nothing has been asked yet. Write a question and press Answer.";
+var LOOK_UPS = "look-ups";
+var TOKEN = "token";
+var FlareView = class {
+  parts;
+  #lookUps;
+  #tabs;
+  #whatIf = new WhatIfLine();
+  #budget = new BudgetLine();
+  #beside;
+  #selected = null;
+  #marked = [];
+  constructor(model, signal) {
+    this.parts = new RunParts(model, signal, {
+      empty: EMPTY2,
+      marks: () => this.#marks(),
+      onShow: (news) => this.#show(news),
+      onChoose: (index) => {
+        if (index !== null) this.#tabs.show(TOKEN);
+      },
+      onLookUp: (index) => this.#choose(index),
+      onThreshold: (value) => this.#whatIf.update(this.parts.store, value, this.parts.attended)
+    });
+    this.#lookUps = new LookUps({ onSelect: (index) => this.#choose(index) }, signal);
+    this.#beside = new BesideTable((row) => send(model, pick(row)), signal);
+    this.#tabs = new Tabs(
+      [
+        { name: LOOK_UPS, title: "Look-ups", panel: this.#lookUps.node },
+        { name: TOKEN, title: "Token", panel: this.parts.panel.node }
+      ],
+      "what is shown beside the text",
+      signal
+    );
+    this.#assemble();
+  }
+  #assemble() {
+    const { header, notices, legend, status, tokens, plot, footer } = this.parts;
+    const top = h("div", { class: "meta" }, legend.node, status.node);
+    const below = h("div", { class: "below" }, this.#whatIf.node, this.#budget.node, this.#beside.node);
+    const main = h("div", { class: "main" }, top, tokens.node, plot.node, below);
+    const columns = h("div", { class: "columns" }, main, this.#tabs.node);
+    this.parts.card.classList.add("flare");
+    this.parts.mount(header.node, notices.node, columns, footer.node);
+  }
+  #marks() {
+    const { store, threshold } = this.parts;
+    return { made: store.lookUps, supposed: supposedOf(store, threshold), selected: this.#selected };
+  }
+  #show({ reset }) {
+    const { store, plot, attended } = this.parts;
+    if (reset) {
+      this.#marked = [];
+      this.#choose(null);
+      this.#tabs.show(LOOK_UPS);
+    }
+    this.#showMarks();
+    this.#lookUps.update(store, plot.places);
+    const made2 = store.lookUps.length;
+    this.#tabs.setTitle(LOOK_UPS, made2 === 0 ? "Look-ups" : `Look-ups ${made2}`);
+    this.#budget.update(store.budget);
+    this.#beside.update(store.beside, attended);
+  }
+  #showMarks() {
+    const { store, tokens, plot } = this.parts;
+    if (store.lookUps === this.#marked) return;
+    this.#marked = store.lookUps;
+    const marks = store.lookUps.map((row, k) => {
+      const where = whereMade(row, plot.places, (step) => store.text(step));
+      const label = `look-up ${k + 1}, ${where}: ${outcomeText(row)}`;
+      return { at: row.at, found: row.outcome === "found", label };
+    });
+    tokens.setMarks(marks);
+    tokens.selectLookUp(this.#selected);
+  }
+  /** Show a look-up in the text, the plot and the timeline; null shows none. */
+  #choose(index) {
+    this.#selected = index;
+    if (index !== null) this.#tabs.show(LOOK_UPS);
+    this.#lookUps.select(index);
+    this.parts.tokens.selectLookUp(index);
+    this.parts.redrawMarks();
+  }
+};
+function renderFlare(model, el) {
+  const controller = new AbortController();
+  const { parts } = new FlareView(model, controller.signal);
+  el.append(parts.host);
+  parts.start(controller.signal);
+  return () => {
+    controller.abort();
+    parts.host.remove();
+  };
+}
 
 // src/run_view.ts
 function assemble(parts) {
@@ -2569,7 +3929,7 @@ function renderRun(model, el) {
 }
 
 // src/index.ts
-var VIEWS = { run: renderRun };
+var VIEWS = { run: renderRun, flare: renderFlare };
 function render({ model, el }) {
   const name = model.get("view");
   const renderer = Object.hasOwn(VIEWS, name) ? VIEWS[name] : void 0;
