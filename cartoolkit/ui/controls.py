@@ -1,4 +1,4 @@
-"""The prompt box, the sampler's controls and the buttons of the Inspector, as plain ipywidgets."""
+"""The sampler's controls and the buttons around a run view, as plain ipywidgets."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as W  # noqa: N812 - short, as its own documentation writes it
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cartoolkit.requests import GenerateParams
 
-__all__ = ["Buttons", "RunPicker", "SamplerControls"]
+__all__ = ["Buttons", "RunPicker", "SamplerControls", "text_button"]
 
 _BUTTON, _GONE, _MORE = "cartoolkit-button", "cartoolkit-gone", "cartoolkit-more"
 _ALONE = "cartoolkit-alone"
@@ -115,21 +117,29 @@ class SamplerControls(W.VBox):
 
 
 class Buttons(W.HBox):
-    """Generate before and after a run; Pause, Step and Stop while it runs.
+    """One that starts before and after a run; Pause, Step and Stop while it runs.
 
     A button that makes no sense any more is gone, except where the keyboard's focus is on it: there it stays,
     dimmed and without effect, until the focus moves on. One that has just come takes no click for a moment,
     or the second click of a double click would hit what has taken the first one's place.
+
+    Args:
+        start: what the one that starts says.
+        tooltip: what it says in more words.
+        beside: buttons shown with it.
     """
 
-    def __init__(self) -> None:
-        self.generate = _button("Generate", "play", "Answer the prompt", button_style="primary")
-        self.pause = _button("Pause", "pause", "Stop before the next token, ready to go on")
-        self.step = _button("Step", "step-forward", "Decode one token, then pause")
-        self.stop = _button("Stop", "stop", "End the answer here and keep what there is")
+    def __init__(
+        self, start: str = "Generate", tooltip: str = "Answer the prompt", *, beside: Sequence[W.Button] = ()
+    ) -> None:
+        self.generate = text_button(start, "play", tooltip, button_style="primary")
+        self._beside = tuple(beside)
+        self.pause = text_button("Pause", "pause", "Stop before the next token, ready to go on")
+        self.step = text_button("Step", "step-forward", "Decode one token, then pause")
+        self.stop = text_button("Stop", "stop", "End the answer here and keep what there is")
         style = W.HTML(_STYLE, layout=W.Layout(display="none"))
         super().__init__(
-            [style, self.generate, self.pause, self.step, self.stop],
+            [style, *self._beside, self.generate, self.pause, self.step, self.stop],
             # As wide as three buttons, so that no line is added when they come.
             layout=W.Layout(flex="1 1 292px", flex_flow="row wrap", justify_content="flex-end"),
         )
@@ -138,16 +148,17 @@ class Buttons(W.HBox):
     @property
     def shown(self) -> list[str]:
         """What the buttons say that make sense now."""
-        buttons = (self.generate, self.pause, self.step, self.stop)
+        buttons = (*self._beside, self.generate, self.pause, self.step, self.stop)
         return [button.description for button in buttons if _GONE not in button._dom_classes]  # noqa: SLF001
 
     def show_state(self, state: str) -> None:
         """Show the buttons that make sense in a session's state."""
-        running = state in ("waiting", "prefilling", "running", "paused")
+        running = state in ("waiting", "prefilling", "running", "looking_up", "paused")
         paused = state == "paused"
         self.pause.description = "Resume" if paused else "Pause"
         self.pause.icon = "play" if paused else "pause"
-        _show(self.generate, not running)
+        for button in (*self._beside, self.generate):
+            _show(button, not running)
         for button in (self.pause, self.step, self.stop):
             _show(button, running)
 
@@ -184,7 +195,8 @@ def _stop_text(stop: list[str]) -> str:
     return " | ".join(stop).replace("\n", "\\n")
 
 
-def _button(description: str, icon: str, tooltip: str, **more: str) -> W.Button:
+def text_button(description: str, icon: str, tooltip: str, **more: str) -> W.Button:
+    """A button that says what it does, wide enough for its neighbours not to move."""
     layout = W.Layout(width="auto", min_width="92px")
     button = W.Button(description=description, icon=icon, tooltip=tooltip, layout=layout, **more)
     return button.add_class(_BUTTON)

@@ -11,7 +11,8 @@ from cartoolkit.errors import EngineBusy, InvalidRequest
 
 def refusal(inspector):
     """What is written near the prompt, or nothing."""
-    return "" if inspector._refusal.layout.display == "none" else inspector._refusal.value
+    shown = inspector._conductor.refusal
+    return "" if shown.layout.display == "none" else shown.value
 
 
 def test_generate_answers_the_prompt_with_the_settings_of_the_controls(

@@ -35,7 +35,7 @@ def generated(inspector):
 
 def branched(inspector, before, eventually):
     """The trace of the branch that was asked for, when it has ended."""
-    eventually(lambda: inspector.session is not before and not inspector._branching.locked())
+    eventually(lambda: inspector.session is not before and not inspector._conductor.replacing.locked())
     return inspector.result.trace
 
 
