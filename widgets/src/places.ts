@@ -5,10 +5,11 @@
 
 import { FLAGS } from "./protocol";
 
-/** Tokens went before a step: `dropped` of them, just before step `at`. */
+/** A look-up: where it found something, the text went on with step `at`, behind the `keep` tokens that stayed. */
 export interface Rewind {
   at: number;
-  dropped: number;
+  keep: number;
+  outcome: string;
 }
 
 export interface Places {
@@ -28,11 +29,11 @@ export interface Places {
  */
 export function placesOf(flags: ArrayLike<number>, rewinds: readonly Rewind[] = []): Places {
   const back = new Map<number, number>();
-  for (const { at, dropped } of rewinds) if (dropped > 0) back.set(at, (back.get(at) ?? 0) + dropped);
+  for (const { at, keep, outcome } of rewinds) if (outcome === "found") back.set(at, keep);
   const places: Places = { of: [], kept: [], drafts: [], count: 0 };
   let next = 0;
   for (let i = 0; i < flags.length; i++) {
-    next = Math.max(0, next - (back.get(i) ?? 0));
+    next = Math.min(next, back.get(i) ?? next);
     const kept = ((flags[i] ?? 0) & FLAGS.kept) !== 0;
     if (kept) {
       next = places.kept.length;

@@ -1,4 +1,4 @@
-/** What look-ups leave in the plot: dropped drafts, the steps in doubt, and a triangle under the axis for each. */
+/** What look-ups leave in the plot: dropped drafts and the places that they took, the steps in doubt, and a triangle under the axis for each. */
 
 import { setAttributes, svg } from "./dom";
 import { type Places, placeAt, type Rewind, stepBefore } from "./places";
@@ -73,9 +73,10 @@ export class PlotMarks {
     this.#last = { drawn, marks };
     const { scale, places } = drawn;
     const { made, supposed, selected } = marks;
-    const bands = made
-      .filter(({ dropped }) => dropped > 0)
-      .map(({ at, dropped }): [number, number] => [placeAt(places, at), placeAt(places, at) + dropped]);
+    const bands = places.drafts.map(([first, end]): [number, number] => {
+      const place = places.of[first] ?? 0;
+      return [place, place + end - first];
+    });
     setAttributes(this.#bands, { d: shadePath(bands, scale) });
     setAttributes(this.#drafts, { d: draftPath(drawn) });
     const drafts = places.drafts.flatMap(([first, end]) => range(first, end));

@@ -38,7 +38,7 @@ describe("the places of steps", () => {
 
   test("begin again where the text went on from", () => {
     // The capital is |Belize City| Belmopan .
-    const places = placesOf(flags("kkkddkk"), [{ at: 5, dropped: 2 }]);
+    const places = placesOf(flags("kkkddkk"), [{ at: 5, keep: 3, outcome: "found" }]);
     expect(places).toEqual({ of: [0, 1, 2, 3, 4, 3, 4], kept: [0, 1, 2, 5, 6], drafts: [[3, 5]], count: 5 });
     expect([placeAt(places, 5), placeAt(places, 7)]).toEqual([3, 5]);
   });
@@ -46,8 +46,8 @@ describe("the places of steps", () => {
   test("of a draft written over a draft are those of the text that it replaced", () => {
     // Two steps go, the next two go with one before them: a |b c| (b' c') -> all but a.
     const places = placesOf(flags("kddddk"), [
-      { at: 3, dropped: 2 },
-      { at: 5, dropped: 2 },
+      { at: 3, keep: 1, outcome: "found" },
+      { at: 5, keep: 1, outcome: "found" },
     ]);
     expect(places.of).toEqual([0, 1, 2, 1, 2, 1]);
     expect(places.drafts).toEqual([
@@ -57,11 +57,14 @@ describe("the places of steps", () => {
   });
 
   test("of a longer draft reach beyond what stands", () => {
-    expect(placesOf(flags("dddk"), [{ at: 3, dropped: 3 }])).toMatchObject({ of: [0, 1, 2, 0], count: 3 });
+    expect(placesOf(flags("dddk"), [{ at: 3, keep: 0, outcome: "found" }])).toMatchObject({
+      of: [0, 1, 2, 0],
+      count: 3,
+    });
   });
 
   test("find the step that stood at one before a look-up", () => {
-    const places = placesOf(flags("kkddk"), [{ at: 4, dropped: 2 }]);
+    const places = placesOf(flags("kkddk"), [{ at: 4, keep: 2, outcome: "found" }]);
     expect([stepBefore(places, 4, 2), stepBefore(places, 5, 2), stepBefore(places, 4, 9)]).toEqual([
       2,
       4,

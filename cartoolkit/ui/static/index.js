@@ -378,11 +378,11 @@ function copyColumn(view, kind, length, name) {
 // src/places.ts
 function placesOf(flags, rewinds = []) {
   const back = /* @__PURE__ */ new Map();
-  for (const { at, dropped } of rewinds) if (dropped > 0) back.set(at, (back.get(at) ?? 0) + dropped);
+  for (const { at, keep, outcome } of rewinds) if (outcome === "found") back.set(at, keep);
   const places = { of: [], kept: [], drafts: [], count: 0 };
   let next = 0;
   for (let i = 0; i < flags.length; i++) {
-    next = Math.max(0, next - (back.get(i) ?? 0));
+    next = Math.min(next, back.get(i) ?? next);
     const kept = ((flags[i] ?? 0) & FLAGS.kept) !== 0;
     if (kept) {
       next = places.kept.length;
@@ -823,12 +823,113 @@ function drawBar(candidates, step, greedy) {
   return h("div", { class: "draw" }, bar, ends);
 }
 
-// src/candidates.ts
-var SHORT2 = 10;
+// src/candidate_table.ts
 var STAGE_NAMES = { top_k: "top-k", top_p: "top-p", min_p: "min-p" };
 function stageName(stage) {
   return STAGE_NAMES[stage] ?? stage;
 }
+function othersOf(store, step, all, rows) {
+  const size = store.info?.vocab_size;
+  const count2 = size === void 0 ? null : size - rows.length;
+  if (count2 === 0) return { count: count2, raw: 0, processed: 0 };
+  const hidden = all.filter((candidate) => !rows.includes(candidate));
+  const sum = (mass, of) => hidden.reduce((total, candidate) => total + of(candidate), mass);
+  return {
+    count: count2,
+    raw: sum(step.restMass, (candidate) => candidate.raw),
+    processed: sum(step.processedRestMass, (candidate) => candidate.processed)
+  };
+}
+function candidateTable(rows, all, step, { greedy, others, offers }) {
+  const full = Math.max(
+    ...all.map((c) => Math.max(c.raw, c.processed)),
+    others.raw || 0,
+    others.processed || 0
+  );
+  const name = (c) => offers && !c.chosen ? takeButton(c, step) : nameOf(c);
+  const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, name(c), fate(c, step, greedy))));
+  body.append(othersRow(others, full));
+  const head = h("thead", {}, headRow());
+  const columns = ["rank", "name", "bars", "raw", "processed", "fate"].map(
+    (name2) => h("col", { class: name2 })
+  );
+  return h("div", { class: "table" }, h("table", {}, h("colgroup", {}, ...columns), head, body));
+}
+function headRow() {
+  const th = (text, name) => h("th", { scope: "col", class: name }, text);
+  return h(
+    "tr",
+    {},
+    th("", "rank"),
+    th("candidate", "name"),
+    th("", "bars"),
+    th("raw", "number key raw"),
+    th("sampled", "number key processed"),
+    th("", "fate")
+  );
+}
+function nameOf({ label, id }) {
+  const shown = visible(label);
+  return h("bdi", { class: "label", title: `${shown} · id ${id}` }, shown);
+}
+function takeButton({ label, id }, step) {
+  const shown = visible(label);
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "label take",
+      dir: "auto",
+      "data-action": "take",
+      "data-token": id,
+      "aria-label": `go on from token ${step.index} with '${shown.replaceAll("␣", " ")}' instead`,
+      title: `${shown} · id ${id} · click to go on with it from here`
+    },
+    shown
+  );
+}
+function candidateRow(candidate, full, label, end) {
+  const { chosen, removedBy } = candidate;
+  const name = `${chosen ? "chosen" : ""} ${removedBy ? "removed" : ""}`.trim();
+  return h(
+    "tr",
+    { class: name, "data-testid": "candidate", "aria-current": chosen ? "true" : null },
+    h("td", { class: "rank" }, count(candidate.rank)),
+    h("td", { class: "name" }, label),
+    bars(candidate.raw, candidate.processed, full),
+    h("td", { class: "number" }, prob(candidate.raw)),
+    h("td", { class: "number" }, candidate.processed > 0 ? prob(candidate.processed) : "–"),
+    h("td", { class: "fate" }, end)
+  );
+}
+function fate({ chosen, removedBy }, step, greedy) {
+  if (chosen && step.forced) return h("span", {}, "forced");
+  if (chosen) return h("span", {}, isDrawn(step, greedy) ? "drawn" : "taken");
+  return removedBy === "" ? null : h("span", { class: "stage" }, stageName(removedBy));
+}
+function othersRow({ count: count2, raw, processed }, full) {
+  const label = count2 === null ? "all others" : plural(count2, "other");
+  return h(
+    "tr",
+    { class: "others" },
+    h("td", { class: "name", colspan: 2 }, label),
+    bars(raw, processed, full),
+    h("td", { class: "number" }, prob(raw)),
+    h("td", { class: "number" }, processed > 1e-6 ? prob(processed) : "–"),
+    h("td", { class: "fate" })
+  );
+}
+function bars(raw, processed, full) {
+  const bar = (kind, value) => {
+    const node = h("i", { class: kind });
+    node.style.width = `${value > 0 ? Math.min(100, 100 * value / full) : 0}%`;
+    return node;
+  };
+  return h("td", { class: "bars", "aria-hidden": "true" }, bar("raw", raw), bar("processed", processed));
+}
+
+// src/candidates.ts
+var SHORT2 = 10;
 function shortList(candidates, size = SHORT2) {
   if (candidates.length <= size) return [...candidates];
   const first = candidates.slice(0, size);
@@ -1031,105 +1132,6 @@ function figures2(step) {
   for (const [name, value, title] of known)
     list.append(h("div", { title }, h("dt", {}, name), h("dd", {}, value)));
   return list;
-}
-function othersOf(store, step, all, rows) {
-  const size = store.info?.vocab_size;
-  const count2 = size === void 0 ? null : size - rows.length;
-  if (count2 === 0) return { count: count2, raw: 0, processed: 0 };
-  const hidden = all.filter((candidate) => !rows.includes(candidate));
-  const sum = (mass, of) => hidden.reduce((total, candidate) => total + of(candidate), mass);
-  return {
-    count: count2,
-    raw: sum(step.restMass, (candidate) => candidate.raw),
-    processed: sum(step.processedRestMass, (candidate) => candidate.processed)
-  };
-}
-function candidateTable(rows, all, step, { greedy, others, offers }) {
-  const full = Math.max(
-    ...all.map((c) => Math.max(c.raw, c.processed)),
-    others.raw || 0,
-    others.processed || 0
-  );
-  const name = (c) => offers && !c.chosen ? takeButton(c, step) : nameOf(c);
-  const body = h("tbody", {}, ...rows.map((c) => candidateRow(c, full, name(c), fate(c, step, greedy))));
-  body.append(othersRow(others, full));
-  const head = h("thead", {}, headRow());
-  const columns = ["rank", "name", "bars", "raw", "processed", "fate"].map(
-    (name2) => h("col", { class: name2 })
-  );
-  return h("div", { class: "table" }, h("table", {}, h("colgroup", {}, ...columns), head, body));
-}
-function headRow() {
-  const th = (text, name) => h("th", { scope: "col", class: name }, text);
-  return h(
-    "tr",
-    {},
-    th("", "rank"),
-    th("candidate", "name"),
-    th("", "bars"),
-    th("raw", "number key raw"),
-    th("sampled", "number key processed"),
-    th("", "fate")
-  );
-}
-function nameOf({ label, id }) {
-  const shown = visible(label);
-  return h("bdi", { class: "label", title: `${shown} · id ${id}` }, shown);
-}
-function takeButton({ label, id }, step) {
-  const shown = visible(label);
-  return h(
-    "button",
-    {
-      type: "button",
-      class: "label take",
-      dir: "auto",
-      "data-action": "take",
-      "data-token": id,
-      "aria-label": `go on from token ${step.index} with '${shown.replaceAll("␣", " ")}' instead`,
-      title: `${shown} · id ${id} · click to go on with it from here`
-    },
-    shown
-  );
-}
-function candidateRow(candidate, full, label, end) {
-  const { chosen, removedBy } = candidate;
-  const name = `${chosen ? "chosen" : ""} ${removedBy ? "removed" : ""}`.trim();
-  return h(
-    "tr",
-    { class: name, "data-testid": "candidate", "aria-current": chosen ? "true" : null },
-    h("td", { class: "rank" }, count(candidate.rank)),
-    h("td", { class: "name" }, label),
-    bars(candidate.raw, candidate.processed, full),
-    h("td", { class: "number" }, prob(candidate.raw)),
-    h("td", { class: "number" }, candidate.processed > 0 ? prob(candidate.processed) : "–"),
-    h("td", { class: "fate" }, end)
-  );
-}
-function fate({ chosen, removedBy }, step, greedy) {
-  if (chosen && step.forced) return h("span", {}, "forced");
-  if (chosen) return h("span", {}, isDrawn(step, greedy) ? "drawn" : "taken");
-  return removedBy === "" ? null : h("span", { class: "stage" }, stageName(removedBy));
-}
-function othersRow({ count: count2, raw, processed }, full) {
-  const label = count2 === null ? "all others" : plural(count2, "other");
-  return h(
-    "tr",
-    { class: "others" },
-    h("td", { class: "name", colspan: 2 }, label),
-    bars(raw, processed, full),
-    h("td", { class: "number" }, prob(raw)),
-    h("td", { class: "number" }, processed > 1e-6 ? prob(processed) : "–"),
-    h("td", { class: "fate" })
-  );
-}
-function bars(raw, processed, full) {
-  const bar = (kind, value) => {
-    const node = h("i", { class: kind });
-    node.style.width = `${value > 0 ? Math.min(100, 100 * value / full) : 0}%`;
-    return node;
-  };
-  return h("td", { class: "bars", "aria-hidden": "true" }, bar("raw", raw), bar("processed", processed));
 }
 
 // src/store.ts
@@ -1755,7 +1757,10 @@ var PlotMarks = class {
     this.#last = { drawn, marks };
     const { scale, places } = drawn;
     const { made: made2, supposed, selected } = marks;
-    const bands = made2.filter(({ dropped }) => dropped > 0).map(({ at, dropped }) => [placeAt(places, at), placeAt(places, at) + dropped]);
+    const bands = places.drafts.map(([first, end]) => {
+      const place = places.of[first] ?? 0;
+      return [place, place + end - first];
+    });
     setAttributes(this.#bands, { d: shadePath(bands, scale) });
     setAttributes(this.#drafts, { d: draftPath(drawn) });
     const drafts = places.drafts.flatMap(([first, end]) => range(first, end));
