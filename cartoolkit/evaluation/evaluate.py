@@ -10,7 +10,7 @@ from cartoolkit.errors import CartoolkitError, EngineBusy, EngineClosed, Invalid
 from cartoolkit.evaluation.arms import INSTRUCTION, Setup, arms_of, digest_of, source_of
 from cartoolkit.evaluation.evaluation import Evaluation
 from cartoolkit.evaluation.journal import Journal
-from cartoolkit.evaluation.runs import failed_run, measured_run, regraded
+from cartoolkit.evaluation.runs import empty_cache, failed_run, measured_run, regraded
 from cartoolkit.notices import say
 from cartoolkit.retrieval import Corpus, as_searcher
 
@@ -41,7 +41,7 @@ def evaluate(
     progress: bool = True,
     **settings: Any,  # noqa: ANN401 - as `Engine.generate` takes them
 ) -> Evaluation:
-    """Let every policy answer every question, greedily and each from a fresh start, and compare them.
+    """Let every policy answer every question, greedily and each from an empty cache, and compare them.
 
     What is done is on the disk at once. An interrupt ends the job with what there is; the same call goes on
     from there, also after the process was killed. A run that fails is a row with its error, and is tried
@@ -137,6 +137,7 @@ class _Job:
 
     def _run(self, key: str, arm: Arm, question: LabelledQuestion) -> bool:
         """Answer one question; False if the user interrupted it."""
+        empty_cache(self._engine)
         begun = time.perf_counter()
         try:
             result = self._engine.generate(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cartoolkit.retrieval import LabelledQuestion
     from cartoolkit.trace import ModelInfo, Trace
 
-__all__ = ["Answers", "Run", "failed_run", "kind_of", "measured_run", "regraded"]
+__all__ = ["Answers", "Run", "empty_cache", "failed_run", "kind_of", "measured_run", "regraded"]
 
 
 class Answers(Protocol):
@@ -85,6 +85,13 @@ def kind_of(question: LabelledQuestion) -> str:
     """The kind that a table shows: two hops without a given start are "two-hop, free"."""
     free = question.kind == "two-hop" and not question.start
     return "two-hop, free" if free else question.kind
+
+
+def empty_cache(engine: Answers) -> None:
+    """Forget what was read before, so that the cost of a run does not depend on the one before it."""
+    decoder = getattr(engine, "decoder", None)
+    if decoder is not None:
+        decoder.clear_kv_cache()
 
 
 def measured_run(policy: str, question: LabelledQuestion, trace: Trace, *, seconds: float) -> Run:

@@ -1,6 +1,7 @@
 """The job: what is run, what is kept, what is run again, and what is read off a run."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,19 +10,23 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from scripted_engine import MODEL, ScriptedEngine, look_up, question, said, step, trace
+from talking_decoder import TalkingDecoder
 
+from cartoolkit.engine import Engine
 from cartoolkit.errors import EngineBusy, ForwardFailed, InvalidRequest, PromptTooLong
 from cartoolkit.evaluation import Evaluation, evaluate
 from cartoolkit.evaluation.journal import FILE
 from cartoolkit.evaluation.runs import measured_run
 from cartoolkit.retrieval import Corpus, Passage, preset
 
+HERE = Path(__file__).parent
 KABUL, LIMA = question("kabul"), question("lima")
 TEXT = {KABUL.text: "It is Kabul.", LIMA.text: "It is Quito."}
 
 
 def find(query):
-    return f"{query.split()[-1].rstrip('?').capitalize()} is there."
+    place = re.search(r"is (\w+)", query)[1]
+    return f"{place.capitalize()} is there."
 
 
 def run(engine, questions=(KABUL, LIMA), policies=("none", "upfront"), **options):
@@ -199,7 +204,7 @@ def test_an_interrupt_between_tokens_of_anybody_else_does_the_same(tmp_path):
 
 KILLED = """
 import os, signal, sys
-sys.path.insert(0, {here!r})
+sys.path[:0] = {here!r}
 from test_evaluate import TEXT, ScriptedEngine, run
 class Doomed(ScriptedEngine):
     def generate(self, *args, **settings):
@@ -211,7 +216,7 @@ run(Doomed(TEXT), folder={folder!r})
 
 
 def test_a_process_that_is_killed_has_lost_one_run(tmp_path):
-    code = KILLED.format(here=str(Path(__file__).parent), folder=str(tmp_path))
+    code = KILLED.format(here=[str(HERE), str(HERE.parent / "engine")], folder=str(tmp_path))
     ended = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
     assert ended.returncode == -9
     engine = ScriptedEngine(TEXT)
@@ -322,3 +327,51 @@ def test_of_several_setups_in_a_folder_the_last_is_read_or_the_one_that_is_named
 def test_a_folder_without_runs_is_refused(tmp_path):
     with pytest.raises(InvalidRequest, match="holds no runs"):
         Evaluation.load(tmp_path)
+
+
+# With a real engine
+
+WORDS = ["It", " is", " Kabul", " Lima", " Quito", "."]
+
+
+def reply(text):
+    """Sure of Kabul; unsure of Lima unless a passage says so."""
+    place = "Kabul" if "is kabul?" in text else "Lima" if "Lima is there" in text else "Quito"
+    sure = 0.3 if place == "Quito" else 0.95
+    answer = [("It", 0.95), (" is", 0.95), (f" {place}", sure), (".", 0.95), ("", 0.95)]
+    said = text.rsplit("?", 1)[-1]
+    return answer[sum(said.count(word) for word in WORDS)]
+
+
+@pytest.fixture
+def engine():
+    with Engine(lambda: TalkingDecoder(WORDS, reply)) as engine:
+        yield engine
+
+
+def test_a_real_engine_is_evaluated(engine):
+    evaluation = evaluate(engine, find, [KABUL, LIMA], ["none", "upfront", "rollback"], progress=False)
+    rows = {
+        key: (each.text, each.decoded, each.kept, each.fired) for key, each in by_name(evaluation).items()
+    }
+    assert rows == {
+        ("none", "single/kabul"): ("It is Kabul.", 5, 5, 0),
+        ("upfront", "single/kabul"): ("It is Kabul.", 5, 5, 0),
+        ("rollback", "single/kabul"): ("It is Kabul.", 5, 5, 0),
+        ("none", "single/lima"): ("It is Quito.", 5, 5, 0),
+        ("upfront", "single/lima"): ("It is Lima.", 5, 5, 0),
+        ("rollback", "single/lima"): ("It is Lima.", 6, 5, 1),
+    }
+
+
+def test_neither_answers_nor_costs_depend_on_the_order(engine):
+    policies = ["none", "upfront", "rollback"]
+    forth = evaluate(engine, find, [KABUL, LIMA], policies, progress=False)
+    back = evaluate(engine, find, [LIMA, KABUL], policies[::-1], progress=False)
+    there, again = (
+        {name: replace(each, seconds=0) for name, each in by_name(evaluation).items()}
+        for evaluation in (forth, back)
+    )
+    assert there == again
+    # Nothing was in the cache but what the run itself had read.
+    assert {each.reused for each in forth.runs if each.policy != "rollback"} == {0}
