@@ -34,11 +34,13 @@ class Recording:
         look_ups: how many of these steps came before them -> data of their events, in order; see
             `retrieval_event`. One before the answer is not among them.
         ended: why the run ended.
+        upfront: data of the look-up before the answer, if there was one.
     """
 
     steps: tuple[Step, ...]
     look_ups: Mapping[int, list[Mapping[str, Any]]] = field(default_factory=dict)
     ended: str = "stop"
+    upfront: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, run: Trace | Sequence[Step]) -> Self:
@@ -48,7 +50,9 @@ class Recording:
         """
         if not isinstance(run, Trace):
             return cls(tuple(run))
-        events = [e for e in run.events if e.kind == RETRIEVAL and not e.data.get("upfront")]
+        made = [event for event in run.events if event.kind == RETRIEVAL]
+        events = [event for event in made if not event.data.get("upfront")]
+        upfront = next((event.data for event in made if event.data.get("upfront")), None)
         unseen = {row for e in events for row in range(e.at, e.at + e.data.get("unseen", 0))}
         look_ups: dict[int, list[Mapping[str, Any]]] = {}
         for event in events:
@@ -57,7 +61,7 @@ class Recording:
         dropped = any(event.data.get("dropped") for event in events)
         steps = (step for step in _light_steps(run) if dropped or step.kept)
         seen = tuple(step for step in steps if step.index not in unseen)
-        return cls(seen, look_ups, run.header.stop_reason or "stop")
+        return cls(seen, look_ups, run.header.stop_reason or "stop", upfront)
 
     def reports(self) -> Iterator[Report]:
         """What a controller has to be told, outcomes of look-ups aside; `Ended` without end."""
@@ -84,7 +88,7 @@ class Recording:
     def outcome(self, look_up: LookUp, position: int) -> Report:
         """What came of a look-up after `position` steps: as recorded, or supposed to be something new."""
         same = (each for each in self.look_ups.get(position, ()) if each.get("query") == look_up.query)
-        recorded = next(same, {})
+        recorded = (self.upfront if look_up.upfront else next(same, None)) or {}
         outcome = recorded.get("outcome", "found")
         if outcome == "found":
             return Supposed()
