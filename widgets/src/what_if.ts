@@ -14,14 +14,20 @@ export function isMoved(store: RunStore, threshold: number): boolean {
   return own !== null && Math.abs(own - threshold) >= HUNDREDTH;
 }
 
+/** What another threshold than the run's own would do, as far as the kernel has answered. */
+function answerOf(store: RunStore): WhatIf | null {
+  const { whatIf } = store;
+  return whatIf !== null && whatIf.threshold !== null && isMoved(store, whatIf.threshold) ? whatIf : null;
+}
+
 /** The look-ups to draw as suppositions: none while the threshold is the run's own. */
 export function supposedOf(store: RunStore, threshold: number): readonly SupposedLookUp[] {
-  return store.whatIf !== null && isMoved(store, threshold) ? store.whatIf.look_ups : NONE;
+  return isMoved(store, threshold) ? (answerOf(store)?.look_ups ?? NONE) : NONE;
 }
 
 /** `attended`: a kernel is there that tries thresholds. */
 export function whatIfSentence(store: RunStore, threshold: number, attended: boolean): string {
-  const { whatIf, lookUps, info, live } = store;
+  const { lookUps, info, live } = store;
   const policy = info?.policy;
   if (policy === undefined) return "";
   const did = lookUps.length === 0 ? "it did not" : `it did ${times(lookUps.length)}`;
@@ -29,8 +35,9 @@ export function whatIfSentence(store: RunStore, threshold: number, attended: boo
   if (policy.threshold === null) return "This policy has no threshold to drag.";
   if (!isMoved(store, threshold))
     return "Drag the threshold to see which look-ups this run would have made with another one.";
-  if (whatIf === null || whatIf.threshold === null) return made(lookUps.length);
-  return `At ${whatIf.threshold.toFixed(2)} ${supposition(whatIf, live)} (${did}).`;
+  const answer = answerOf(store);
+  if (answer === null || answer.threshold === null) return `Trying ${threshold.toFixed(2)} …`;
+  return `At ${answer.threshold.toFixed(2)} ${supposition(answer, live)} (${did}).`;
 }
 
 function made(n: number): string {
@@ -66,10 +73,10 @@ export class WhatIfLine {
     const text = whatIfSentence(store, threshold, attended);
     setText(this.#text, text);
     this.node.hidden = text === "";
-    const moved = isMoved(store, threshold);
-    this.#caveat.hidden = !moved || store.whatIf === null;
+    const answer = attended && isMoved(store, threshold) ? answerOf(store) : null;
+    this.#caveat.hidden = answer === null;
     // While the answer for the place of the hand is on its way, the sentence is about another one.
-    const late = moved && Math.abs((store.whatIf?.threshold ?? threshold) - threshold) >= HUNDREDTH;
+    const late = Math.abs((answer?.threshold ?? threshold) - threshold) >= HUNDREDTH;
     this.node.classList.toggle("late", late);
   }
 }

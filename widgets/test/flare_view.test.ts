@@ -344,6 +344,8 @@ describe("another threshold", () => {
   test("is answered in a sentence and with hollow triangles", async () => {
     const { model, view } = await played(examples.flareReplay());
     model.set("threshold", 0.4);
+    expect(line(view)).toMatch(/^Trying 0.40 …/);
+    expect(supposed(view)).toBe(0);
     model.receive(examples.flareWhatIf());
     await shown();
     expect(line(view)).toBe(

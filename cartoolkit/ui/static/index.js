@@ -3768,11 +3768,15 @@ function isMoved(store, threshold) {
   const own = store.info?.policy?.threshold ?? null;
   return own !== null && Math.abs(own - threshold) >= HUNDREDTH;
 }
+function answerOf(store) {
+  const { whatIf } = store;
+  return whatIf !== null && whatIf.threshold !== null && isMoved(store, whatIf.threshold) ? whatIf : null;
+}
 function supposedOf(store, threshold) {
-  return store.whatIf !== null && isMoved(store, threshold) ? store.whatIf.look_ups : NONE2;
+  return isMoved(store, threshold) ? answerOf(store)?.look_ups ?? NONE2 : NONE2;
 }
 function whatIfSentence(store, threshold, attended) {
-  const { whatIf, lookUps, info, live } = store;
+  const { lookUps, info, live } = store;
   const policy = info?.policy;
   if (policy === void 0) return "";
   const did = lookUps.length === 0 ? "it did not" : `it did ${times(lookUps.length)}`;
@@ -3780,8 +3784,9 @@ function whatIfSentence(store, threshold, attended) {
   if (policy.threshold === null) return "This policy has no threshold to drag.";
   if (!isMoved(store, threshold))
     return "Drag the threshold to see which look-ups this run would have made with another one.";
-  if (whatIf === null || whatIf.threshold === null) return made(lookUps.length);
-  return `At ${whatIf.threshold.toFixed(2)} ${supposition(whatIf, live)} (${did}).`;
+  const answer = answerOf(store);
+  if (answer === null || answer.threshold === null) return `Trying ${threshold.toFixed(2)} …`;
+  return `At ${answer.threshold.toFixed(2)} ${supposition(answer, live)} (${did}).`;
 }
 function made(n) {
   return n === 0 ? "This run looked nothing up." : `This run looked up ${times(n)}.`;
@@ -3811,9 +3816,9 @@ var WhatIfLine = class {
     const text = whatIfSentence(store, threshold, attended);
     setText(this.#text, text);
     this.node.hidden = text === "";
-    const moved = isMoved(store, threshold);
-    this.#caveat.hidden = !moved || store.whatIf === null;
-    const late = moved && Math.abs((store.whatIf?.threshold ?? threshold) - threshold) >= HUNDREDTH;
+    const answer = attended && isMoved(store, threshold) ? answerOf(store) : null;
+    this.#caveat.hidden = answer === null;
+    const late = Math.abs((answer?.threshold ?? threshold) - threshold) >= HUNDREDTH;
     this.node.classList.toggle("late", late);
   }
 };
