@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from cartoolkit.evaluation.summary import Line, columns_of, verdict
+from cartoolkit.evaluation.summary import METRICS, Line, columns_of, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["frame_of", "grid", "html_of", "markdown_of"]
 
 _PARTS = ("value", "low", "high")
+_COLUMNS = [
+    ("questions", ""), ("errors", ""),
+    *((name, part) for name in (*METRICS, "difference") for part in _PARTS),
+    ("better", ""), ("worse", ""), ("p", ""),
+]  # fmt: skip
 
 
 def frame_of(lines: Sequence[Line], by: str | Sequence[str] | None) -> pd.DataFrame:
@@ -30,27 +35,20 @@ def frame_of(lines: Sequence[Line], by: str | Sequence[str] | None) -> pd.DataFr
     (pairs that differ) and ``p`` with an empty second name.
     """
     names = [*columns_of(by), "policy"]
-    index = pd.MultiIndex.from_tuples([(*line.group, line.policy) for line in lines], names=names)
-    frame = pd.DataFrame([_row(line) for line in lines], index=index)
-    frame.columns = pd.MultiIndex.from_tuples(list(frame.columns))
-    return frame if len(names) > 1 else frame.droplevel([]).set_axis(index.get_level_values(0), axis=0)
+    keys = [(*line.group, line.policy) for line in lines]
+    index = pd.MultiIndex.from_arrays(list(zip(*keys, strict=True)) or [[] for _ in names], names=names)
+    columns = pd.MultiIndex.from_tuples(_COLUMNS)
+    rows = [_row(line) for line in lines]
+    frame = pd.DataFrame(rows, index=index, columns=columns)
+    return frame if len(names) > 1 else frame.set_axis(index.get_level_values(0), axis=0)
 
 
-def _row(line: Line) -> dict[tuple[str, str], float]:
-    intervals = line.means | {"difference": line.difference or (math.nan,) * 3}
-    better, worse, p = line.test or (math.nan,) * 3
-    return {
-        ("questions", ""): line.questions,
-        ("errors", ""): line.errors,
-        **{
-            (name, part): end
-            for name, ends in intervals.items()
-            for part, end in zip(_PARTS, ends, strict=True)
-        },
-        ("better", ""): better,
-        ("worse", ""): worse,
-        ("p", ""): p,
-    }
+def _row(line: Line) -> list[float]:
+    """The figures of a line, as `_COLUMNS` names them."""
+    unknown = (math.nan,) * 3
+    intervals = [*(line.means[name] for name in METRICS), line.difference or unknown]
+    ends = [end for interval in intervals for end in interval]
+    return [line.questions, line.errors, *ends, *(line.test or unknown)]
 
 
 def markdown_of(evaluation: Evaluation, lines: Sequence[Line], baseline: str) -> str:
