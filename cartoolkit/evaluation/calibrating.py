@@ -40,7 +40,7 @@ Rule = Literal["recall", "youden", "f1"]
 _PROBABILITIES = tuple(round(0.05 * i, 2) for i in range(1, 20))
 _NATS = tuple(round(0.25 * i, 2) for i in range(1, 21))
 _UNIT = {"EntropyAbove": _NATS, "EntropyTrend": _NATS}
-_QUARTERS = (0.25, 0.5, 0.75)
+_TENTHS = [i / 10 for i in range(1, 10)]
 
 
 def calibrate(
@@ -264,12 +264,12 @@ def _score_lines(
 ) -> list[ScoreLine]:
     scores = [doubt_scores(each) for each in traces]
     lengths = np.array([each[CONTROL] for each in scores])
-    quarters = np.searchsorted(np.quantile(lengths, _QUARTERS), lengths)
+    alike = np.searchsorted(np.quantile(lengths, _TENTHS), lengths)
     relations = ["" if isinstance(each, str) else each.relation for each in questions]
     lines = []
     for name in SCORES:
         values = [each[name] for each in scores]
         area = auroc_interval(values, wrong, seed=seed)
-        within = auroc(values, wrong, quarters), auroc(values, wrong, relations)
+        within = auroc(values, wrong, alike), auroc(values, wrong, relations)
         lines.append(ScoreLine(name, *area, *within))
     return lines

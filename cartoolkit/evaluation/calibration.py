@@ -66,8 +66,8 @@ class ScoreLine:
         auroc: chance that a wrong answer scores higher than a right one; 0.5 is a coin.
         low: lower end of its 95 % bootstrap interval.
         high: upper end.
-        within_length: the same among answers of about the same length (quarters of the sample), so that
-            length plays no part.
+        within_length: the same among answers of about the same length (tenths of the sample), so that length
+            plays hardly a part; what is left of it shows in the control's own figure.
         within_relation: the same among questions of the same relation.
     """
 
