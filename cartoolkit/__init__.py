@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from cartoolkit.requests import GenerateParams, GenerateRequest
     from cartoolkit.trace import Step, Trace
     from cartoolkit.trace.comparison import compare
-    from cartoolkit.ui import Inspector
+    from cartoolkit.ui import FlareView, Inspector
 
 __all__ = [
     "CartoolkitError",
     "Engine",
+    "FlareView",
     "GenerateParams",
     "GenerateRequest",
     "Inspector",
@@ -44,6 +45,7 @@ __all__ = [
 _HOME = {
     "CartoolkitError": "errors",
     "Engine": "engine",
+    "FlareView": "ui",
     "GenerateParams": "requests",
     "GenerateRequest": "requests",
     "Inspector": "ui",

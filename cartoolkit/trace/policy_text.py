@@ -22,6 +22,7 @@ _TRIGGERS = {
     "ContentTokenBelow": "at a token below {threshold}",
     "AnyTokenInSentence": "at a sentence with a token below {threshold}",
     "EntropyAbove": "at a token above {threshold} nats of entropy",
+    "EntropyAttention": "at a content word above {threshold} nats of entropy, weighed by attention",
     "EntropyTrend": "where the entropy accelerates by more than {threshold} nats",
 }
 

@@ -1,6 +1,7 @@
 """The notebook widgets."""
 
+from cartoolkit.ui.flare_view import FlareView
 from cartoolkit.ui.inspector import Inspector
 from cartoolkit.ui.run_view import RunView
 
-__all__ = ["Inspector", "RunView"]
+__all__ = ["FlareView", "Inspector", "RunView"]

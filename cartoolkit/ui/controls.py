@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from cartoolkit.requests import GenerateParams
 
-__all__ = ["Buttons", "RunPicker", "SamplerControls", "text_button"]
+__all__ = ["KNOB", "Buttons", "RunPicker", "SamplerControls", "text_button"]
 
 _BUTTON, _GONE, _MORE = "cartoolkit-button", "cartoolkit-gone", "cartoolkit-more"
 _ALONE = "cartoolkit-alone"
@@ -38,7 +38,7 @@ _STYLE = f"""<style>
 </style>"""
 _WIDE = {"description_width": "104px"}
 # With continuous updates a slider writes the step nearest to its value back into it as soon as it is shown.
-_KNOB = {"style": _WIDE, "layout": W.Layout(width="auto"), "continuous_update": False}
+KNOB = {"style": _WIDE, "layout": W.Layout(width="auto"), "continuous_update": False}
 
 
 class SamplerControls(W.VBox):
@@ -54,35 +54,35 @@ class SamplerControls(W.VBox):
         self.temperature = W.FloatSlider(
             params.temperature, min=0, max=max(2, params.temperature), step=0.05,
             description="temperature", readout_format=".2f",
-            tooltip="0 always takes the likeliest token; above 1 flattens the distribution.", **_KNOB,
+            tooltip="0 always takes the likeliest token; above 1 flattens the distribution.", **KNOB,
         )  # fmt: skip
         self.top_k = W.IntSlider(
             params.top_k, min=0, max=max(100, params.top_k), description="top-k",
-            tooltip="Keep the k likeliest tokens; 0 keeps all.", **_KNOB,
+            tooltip="Keep the k likeliest tokens; 0 keeps all.", **KNOB,
         )  # fmt: skip
         self.top_p = W.FloatSlider(
             params.top_p, min=min(0.01, params.top_p), max=1, step=0.01,
             description="top-p", readout_format=".2f",
-            tooltip="Keep the likeliest tokens that together reach this; 1 keeps all.", **_KNOB,
+            tooltip="Keep the likeliest tokens that together reach this; 1 keeps all.", **KNOB,
         )  # fmt: skip
         self.min_p = W.FloatSlider(
             params.min_p, min=0, max=1, step=0.01, description="min-p", readout_format=".2f",
-            tooltip="Drop tokens below this share of the likeliest one; 0 keeps all.", **_KNOB,
+            tooltip="Drop tokens below this share of the likeliest one; 0 keeps all.", **KNOB,
         )  # fmt: skip
         self.repeat_penalty = W.FloatSlider(
             params.repeat_penalty, min=min(0.5, params.repeat_penalty), max=max(2, params.repeat_penalty),
             step=0.05, description="repeat penalty", readout_format=".2f",
-            tooltip="Above 1 makes tokens that have occurred less likely.", **_KNOB,
+            tooltip="Above 1 makes tokens that have occurred less likely.", **KNOB,
         )  # fmt: skip
         self.max_tokens = W.BoundedIntText(
-            params.max_tokens, min=1, max=max(1_000_000, params.max_tokens), description="max tokens", **_KNOB
+            params.max_tokens, min=1, max=max(1_000_000, params.max_tokens), description="max tokens", **KNOB
         )
         self.stop = W.Text(
             _stop_text(params.stop), description="stop string", placeholder="none",
-            tooltip="Text that ends the answer; write \\n for a new line.", **_KNOB,
+            tooltip="Text that ends the answer; write \\n for a new line.", **KNOB,
         )  # fmt: skip
         seed = params.seed or 0
-        self.seed = W.BoundedIntText(seed, min=0, max=max(2**31 - 1, seed), description="seed", **_KNOB)
+        self.seed = W.BoundedIntText(seed, min=0, max=max(2**31 - 1, seed), description="seed", **KNOB)
         self.new_seed = W.Checkbox(
             value=params.seed is None, description="new seed for each run", indent=False,
             layout=W.Layout(width="auto", margin="0 0 0 112px"),

@@ -54,10 +54,15 @@ class Twin:
     display is remembered and updated at the end of a run. It is an output of its own: JupyterLab builds a
     live view anew when its output is updated, which loses the reader's place. The widget shows
     `hiding_style` in its page, so that the twin is seen where the live view is not, and only there.
+
+    Args:
+        widget: what is displayed.
+        still: what it is now, by MIME type; `still_bundle` of its trace unless given.
     """
 
-    def __init__(self, widget: _Shown) -> None:
+    def __init__(self, widget: _Shown, still: Callable[[], dict[str, str]] | None = None) -> None:
         self._widget = widget
+        self._still = still or (lambda: still_bundle(widget.trace))
         self._class = f"cartoolkit-twin-{secrets.token_hex(4)}"
         self._views: list[DisplayHandle] = []
         self._twins: list[DisplayHandle] = []
@@ -69,7 +74,7 @@ class Twin:
 
     def bundle(self) -> dict[str, str]:
         """The run as a page fragment and as text, by MIME type."""
-        still = still_bundle(self._widget.trace)
+        still = self._still()
         return {**still, "text/html": f'<div class="{self._class}">{still["text/html"]}</div>'}
 
     def display(self) -> None:
