@@ -7,7 +7,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, Self
 
 from cartoolkit.errors import InvalidRequest
-from cartoolkit.retrieval.fts5_query import MAX_ROWS, query_words, words_of
+from cartoolkit.retrieval.fts5_query import query_words, words_of
 from cartoolkit.retrieval.hybrid import DEPTH, reciprocal_rank_fusion
 from cartoolkit.retrieval.passages import Hit, Passage
 from cartoolkit.retrieval.postgres_server import Server
@@ -28,6 +28,7 @@ __all__ = ["PostgresRetriever"]
 
 # A tsvector ends at 1 MiB. So many characters stay below it, whatever they are: 4 bytes each, and 5 a word.
 MAX_INDEXED_CHARACTERS = 150_000
+MAX_ROWS = 2_000  # PostgreSQL counts and ranks some 200,000 rows a second
 MOST_HITS = 2**31 - 1
 TIES = 16
 DEFAULT_EF, MAX_EF = 40, 1_000  # how many neighbours pgvector's HNSW looks at: its default and its limit
@@ -88,8 +89,8 @@ class PostgresRetriever:
     Words are compared without case, accents and English endings, function words are left out. A passage's
     score is the sum over the query's words of ``idf · ts_rank(word)``, where ``ts_rank`` is PostgreSQL's with
     all weights 1, divided by the logarithm of the passage's length (normalization 1), and
-    ``idf = ln(1 + (N - n + 0.5) / (n + 0.5))`` for a word in n of N passages, both counted up to 5,001. In an
-    index of more than 5,000 passages only the query's rarest words count, so many as occur in 5,000
+    ``idf = ln(1 + (N - n + 0.5) / (n + 0.5))`` for a word in n of N passages, both counted up to 2,001. In an
+    index of more than 2,000 passages only the query's rarest words count, so many as occur in 2,000
     of them together, which bounds the time. Of a very long passage the first 150,000 characters are
     found by their words.
 
@@ -152,6 +153,7 @@ class PostgresRetriever:
         def write(cursor: Rows) -> None:
             self._table.lock(cursor)
             cursor.executemany(statement, rows)
+            self._table.index(cursor)
 
         self._server.run(write)
 

@@ -19,6 +19,8 @@ __all__ = ["Server", "postgres_explained"]
 Answer = TypeVar("Answer")
 
 CONNECT_SECONDS = 10
+# A server that has vanished is noticed within a minute, not after the two hours of most systems.
+ALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 SECRETS = ("password", "sslpassword", "oauth_client_secret")
 # Of these classes of SQLSTATE the server's message names objects and limits, never values. Others may quote
 # a passage or a query (https://www.postgresql.org/docs/current/errcodes-appendix.html).
@@ -127,8 +129,9 @@ class Server:
         import psycopg
 
         # A plan made once for all words would not know which of them are rare, so nothing is prepared.
-        address = {"connect_timeout": CONNECT_SECONDS, "client_encoding": "utf8", **(self._address or {})}
-        return psycopg.connect(autocommit=True, prepare_threshold=None, **address)
+        settings: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, **ALIVE, **(self._address or {})}
+        settings["client_encoding"] = "utf8"
+        return psycopg.connect(autocommit=True, prepare_threshold=None, **settings)
 
 
 def read_address(address: str) -> dict[str, Any]:

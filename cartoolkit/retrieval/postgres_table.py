@@ -32,7 +32,8 @@ CREATE TABLE {table} (
   page bigint, line bigint, words tsvector NOT NULL
 )
 """
-INDEX_WORDS = "CREATE INDEX {words_index} ON {table} USING gin (words)"
+# With fastupdate every search would read the last changes one by one until the next vacuum.
+INDEX_WORDS = "CREATE INDEX {words_index} ON {table} USING gin (words) WITH (fastupdate = off)"
 ADD_VECTORS = "ALTER TABLE {table} ADD COLUMN embedding vector({width}) NOT NULL"
 INDEX_VECTORS = "CREATE INDEX {vectors_index} ON {table} USING hnsw (embedding vector_cosine_ops)"
 INSTALLED = "SELECT 1 FROM pg_extension WHERE extname = 'vector'"
@@ -40,6 +41,10 @@ AVAILABLE = "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
 # Not by to_regclass: within a transaction it remembers that a name was not there.
 FIND = """
 SELECT oid, obj_description(oid, 'pg_class') FROM pg_class WHERE relname = %s AND pg_table_is_visible(oid)
+"""
+INDEXES = """
+SELECT made.relname FROM pg_index JOIN pg_class made ON made.oid = indexrelid
+JOIN pg_class ours ON ours.oid = indrelid WHERE ours.relname = %s AND pg_table_is_visible(ours.oid)
 """
 SHAPE = """
 SELECT attname, atttypmod, col_description(attrelid, attnum) FROM pg_attribute
@@ -110,6 +115,15 @@ class Table:
         key = zlib.crc32(self.name.encode()) - 2**31
         cursor.execute("SELECT pg_advisory_xact_lock(%s::int, %s::int)", (LOCK, key))
 
+    def index(self, cursor: Rows) -> None:
+        """Make the indexes that are not there; over passages that are, which is several times faster."""
+        wanted = {f"{self.name}_words": INDEX_WORDS}
+        if 0 < self.width <= MAX_INDEXED_WIDTH:
+            wanted[f"{self.name}_embedding"] = INDEX_VECTORS
+        there = {name for (name,) in cursor.execute(INDEXES, (self.name,))}
+        for name in wanted.keys() - there:
+            cursor.execute(self.statement(wanted[name]))
+
     def _columns(self, cursor: Rows) -> dict[str, tuple[int, str]] | None:
         """Type modifier and comment of each column, or None where there is no such table."""
         found = cursor.execute(FIND, (self.name,)).fetchone()
@@ -141,7 +155,6 @@ class Table:
         from psycopg.sql import Literal
 
         cursor.execute(self.statement(CREATE))
-        cursor.execute(self.statement(INDEX_WORDS))
         mark = Literal(MARK.format(SCHEMA_VERSION))
         cursor.execute(self.statement("COMMENT ON TABLE {table} IS {mark}", mark=mark))
         return {}
@@ -157,8 +170,6 @@ class Table:
         self._require_pgvector(cursor)
         width = len(embedder(["width"])[0])
         cursor.execute(self.statement(ADD_VECTORS, width=Literal(width)))
-        if width <= MAX_INDEXED_WIDTH:
-            cursor.execute(self.statement(INDEX_VECTORS))
         note = "COMMENT ON COLUMN {table}.embedding IS {name}"
         cursor.execute(self.statement(note, name=Literal(embedder.name)))
 

@@ -6,9 +6,9 @@ import importlib.util
 import threading
 import uuid
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from cartoolkit.errors import InvalidIndex, InvalidRequest, MissingDependency, RetrievalError, RetrieverFailed
@@ -39,6 +39,7 @@ MOST_HITS = 100_000
 TIES = 16  # more than asked for, so that those of equal score can be ordered by id
 REMOTE_SECONDS = 60
 VERSION = 1
+FIELDS = tuple(field.name for field in fields(Passage))
 
 
 class QdrantRetriever:
@@ -49,8 +50,8 @@ class QdrantRetriever:
     may miss a near passage. For search by words as well, put this one and one by words into a
     `HybridRetriever`.
 
-    Threads may share one retriever, and take turns. A folder can be open in one process at a time, and is
-    read with pickle: open only what you made yourself.
+    Threads may share one retriever, and take turns. A folder can be open in one process at a time, takes some
+    milliseconds for every passage that is added, and is read with pickle: open only what you made yourself.
 
     Args:
         server: ":memory:", a folder, the URL of a server (version 1.16 or newer), or a client of
@@ -136,7 +137,7 @@ class QdrantRetriever:
             found = self._client.query_points(
                 self.collection, query=vector.tolist(), limit=limit, with_payload=True
             ).points
-        hits = [Hit.of(Passage(**point.payload), point.score) for point in found if point.payload]
+        hits = [Hit.of(passage, point.score) for point in found if (passage := _passage(point.payload))]
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:k]
 
     def __len__(self) -> int:
@@ -207,7 +208,7 @@ class QdrantRetriever:
             keys = [point_id(key) for key in ids[start : start + BATCH_POINTS]]
             with self._used():
                 points = self._client.retrieve(self.collection, keys, with_payload=True)
-            found |= {each.payload["id"]: Passage(**each.payload) for each in points if each.payload}
+            found |= {passage.id: passage for each in points if (passage := _passage(each.payload))}
         return found
 
     def _put(self, passages: Sequence[Passage], vectors: np.ndarray) -> None:
@@ -232,6 +233,12 @@ class QdrantRetriever:
                 raise
             except Exception as exc:  # noqa: BLE001 (whatever a client raises may quote what was sent)
                 raise _explanation(exc, self.place, self.collection) from None
+
+
+def _passage(payload: dict[str, Any] | None) -> Passage | None:
+    """The passage in a point; what others may have added to it is left aside, and so are points of theirs."""
+    known = {name: payload[name] for name in FIELDS if name in payload} if payload else {}
+    return Passage(**known) if {"id", "text"} <= known.keys() else None
 
 
 def point_id(passage_id: str) -> str:

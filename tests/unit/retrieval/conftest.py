@@ -1,16 +1,19 @@
 """A real PostgreSQL server with pgvector, out of a wheel, for the tests of this folder."""
 
 import os
+import tempfile
 import warnings
 
 import pytest
 
 
 @pytest.fixture(scope="session")
-def postgres_address(tmp_path_factory):
+def postgres_address():
     """The address of a server of our own on a socket in a temporary folder; it ends with the session."""
+    # Not in pytest's folder: where the tests run as root, the server does not, and would be shut out.
+    folder = tempfile.mkdtemp(prefix="postgres")
     try:
-        server = start(tmp_path_factory.mktemp("postgres"))
+        server = start(folder)
     except Exception as failure:
         if os.environ.get("CI") == "true":
             raise
@@ -28,12 +31,18 @@ def start(folder):
 
 
 @pytest.fixture
-def table(postgres_address, request):
-    """The name of a table that is not there, and is dropped after the test."""
+def admin(postgres_address):
+    """A connection that may do everything."""
     import psycopg
 
-    name = "passages"
     with psycopg.connect(postgres_address, autocommit=True) as connection:
-        connection.execute(f"DROP TABLE IF EXISTS {name}")
-        yield name
-        connection.execute(f"DROP TABLE IF EXISTS {name}")
+        yield connection
+
+
+@pytest.fixture
+def table(admin):
+    """The name of a table that is not there, and is dropped after the test."""
+    name = "passages"
+    admin.execute(f"DROP TABLE IF EXISTS {name}")
+    yield name
+    admin.execute(f"DROP TABLE IF EXISTS {name}")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from embedders import Letters
 from qdrant_client import QdrantClient
-from qdrant_client.models import Distance, VectorParams
+from qdrant_client.models import Distance, PointStruct, VectorParams
 
 from cartoolkit.errors import InvalidIndex, InvalidRequest, MissingDependency, RetrievalError, RetrieverFailed
 from cartoolkit.retrieval import minilm, qdrant
@@ -127,6 +127,13 @@ def test_a_collection_of_another_program_is_refused_and_left_alone():
     with pytest.raises(InvalidIndex, match="another program"):
         QdrantRetriever(client, embedder=Letters())
     assert client.count("passages").count == 0
+
+
+def test_what_others_add_to_a_collection_does_no_harm(retriever):
+    client = retriever._client
+    client.set_payload("passages", {"tag": "theirs"}, points=[point_id("b")])
+    client.upsert("passages", [PointStruct(id=7, vector=[1.0] * 8, payload={"tag": "theirs"})])
+    assert [hit.id for hit in retriever.search("bbb", 9)] == ["b", "ab", "a"]
 
 
 def test_a_newer_collection_and_vectors_of_another_model_are_refused():
