@@ -114,8 +114,9 @@ class QdrantRetriever:
         """Remove the passages of these ids; unknown ones are ignored. Returns how many were there."""
         from qdrant_client.models import PointIdsList
 
+        keys = [key for key in dict.fromkeys(ids) if is_storable_id(key)]
         with self._used():
-            there = self._there([key for key in dict.fromkeys(ids) if is_storable_id(key)])
+            there = self._there(keys)
             points = PointIdsList(points=[point_id(key) for key in there])
             if there:
                 self._client.delete(self.collection, points, wait=True)

@@ -175,7 +175,19 @@ def test_what_a_store_cannot_hold_is_replaced_and_the_rest_is_kept(opened, kind)
     assert len(hit.text) == len(odd)
 
 
-@pytest.mark.parametrize("kind", [*BY_WORDS, "qdrant", "qdrant folder", *BOTH])
+@pytest.mark.parametrize("kind", ["postgres", "postgres with vectors", "qdrant"])
+@given(text=st.text(st.characters(), max_size=40))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_is_a_query_and_a_passage(opened, kind, text):
+    retriever = opened(kind)
+    retriever.add([Passage("text", f"anchor {text}", title=text), Passage("other", "zebra")])
+    kept = {hit.id: hit.text for hit in retriever.search(f"{text} anchor", 9)}["text"]
+    assert kept == "anchor " + "".join(
+        "?" if "\ud800" <= char <= "\udfff" else "�" if char == "\0" else char for char in text
+    )
+
+
+@pytest.mark.parametrize("kind", [*BY_WORDS, "postgres with vectors", "qdrant"])
 def test_a_text_of_a_megabyte_is_a_passage_and_a_query(opened, kind):
     text = " ".join(f"w{i}" for i in range(150_000))
     assert len(text) > 1_000_000
