@@ -4,7 +4,7 @@
 policies over questions and says, with intervals, which of them answers better and at what cost.
 """
 
-from cartoolkit.evaluation.calibrating import calibrate
+from cartoolkit.evaluation.calibrating import calibrate, closed_book
 from cartoolkit.evaluation.calibration import Calibration
 from cartoolkit.evaluation.evaluate import evaluate
 from cartoolkit.evaluation.evaluation import Evaluation
@@ -12,4 +12,14 @@ from cartoolkit.evaluation.matching import Grade, grade
 from cartoolkit.evaluation.runs import Run
 from cartoolkit.evaluation.sampling import sample_questions
 
-__all__ = ["Calibration", "Evaluation", "Grade", "Run", "calibrate", "evaluate", "grade", "sample_questions"]
+__all__ = [
+    "Calibration",
+    "Evaluation",
+    "Grade",
+    "Run",
+    "calibrate",
+    "closed_book",
+    "evaluate",
+    "grade",
+    "sample_questions",
+]

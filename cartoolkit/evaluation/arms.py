@@ -171,6 +171,7 @@ def _arm(given: str | Policy, *, with_oracle: bool) -> Arm:
 
 
 def source_of(retriever: Searcher) -> str:
-    """What a retriever is, without the address that another process would show."""
-    digest = getattr(retriever, "digest", "")
-    return f"{type(retriever).__name__} {digest}" if digest else _ADDRESS.sub("", repr(retriever))
+    """What a retriever is: with the hash of what it holds if it has one, without the address of an object."""
+    digest, name = getattr(retriever, "digest", ""), getattr(retriever, "name", "")
+    named = f"{type(retriever).__name__} {name!r}" if name else type(retriever).__name__
+    return f"{named} {digest[:16]}" if digest else _ADDRESS.sub("", repr(retriever))

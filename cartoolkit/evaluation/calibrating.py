@@ -13,6 +13,7 @@ from cartoolkit.errors import InvalidRequest
 from cartoolkit.evaluation.arms import INSTRUCTION, Setup
 from cartoolkit.evaluation.calibration import Calibration, ScoreLine, SweepLine
 from cartoolkit.evaluation.matching import grade
+from cartoolkit.evaluation.runs import empty_cache
 from cartoolkit.evaluation.sampling import sample_questions
 from cartoolkit.evaluation.scores import CONTROL, SCORES, doubt_scores, mean_probability
 from cartoolkit.evaluation.statistics import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from cartoolkit.retrieval import Corpus
     from cartoolkit.trace import ModelInfo
 
-__all__ = ["calibrate"]
+__all__ = ["calibrate", "closed_book"]
 
 Rule = Literal["recall", "youden", "f1"]
 
@@ -51,7 +52,7 @@ def calibrate(
     right: Sequence[bool] | None = None,
     size: int | None = None,
     rule: Rule = "recall",
-    recall: float = 0.9,
+    recall: float = 0.95,
     thresholds: Sequence[float] | None = None,
     corpus: Corpus | None = None,
     instruction: str = INSTRUCTION,
@@ -106,15 +107,51 @@ def calibrate(
         if right is not None:
             raise InvalidRequest("right goes with traces; an engine's answers are graded by the questions.")
         asked = sample_questions(_labelled(asked), size, seed=seed)
-        greedy = {"temperature": 0.0, "seed": 0, "candidates": 1, "max_tokens": max_tokens}
-        setup = Setup(source.info, "", "", instruction, greedy | settings)
-        traces = _answers(source, asked, setup, progress=progress)
-        about |= {"request": setup.about()["request"]}
+        traces = closed_book(
+            source, asked, instruction=instruction, max_tokens=max_tokens, progress=progress, **settings
+        )
     labels = _labels(traces, asked, right)
     about |= _provenance(traces, asked, corpus)
     return _measure(
         wanted, traces, asked, labels, rule=rule, recall=recall, thresholds=thresholds, seed=seed, about=about
     )
+
+
+def closed_book(
+    engine: Answers,
+    questions: Iterable[LabelledQuestion],
+    *,
+    instruction: str = INSTRUCTION,
+    max_tokens: int = 48,
+    progress: bool = True,
+    **settings: Any,  # noqa: ANN401 - as `Engine.generate` takes them
+) -> list[Trace]:
+    """Answers without look-ups, asked as `calibrate` and `evaluate` ask: several policies can use them.
+
+    Args:
+        engine: what answers.
+        questions: what is asked.
+        instruction: the system message of every question.
+        max_tokens: of an answer.
+        progress: show a bar.
+        settings: fields of `GenerateParams` or `GenerateRequest`; greedy unless they say otherwise.
+
+    Raises:
+        EngineError: the model failed.
+        KeyboardInterrupt: the user stopped it.
+    """
+    from tqdm.auto import tqdm
+
+    greedy = {"temperature": 0.0, "seed": 0, "candidates": 1, "max_tokens": max_tokens}
+    setup = Setup(engine.info, "", "", instruction, greedy | settings)
+    traces = []
+    for question in tqdm(list(questions), desc="Answering without look-ups", disable=not progress):
+        empty_cache(engine)
+        result = engine.generate(setup.request(question))
+        if result.stop_reason == "stopped":
+            raise KeyboardInterrupt
+        traces.append(result.trace)
+    return traces
 
 
 def _refuse_unfit(policy: Policy, rule: str, recall: float) -> None:
@@ -147,20 +184,6 @@ def _labelled(questions: Sequence[LabelledQuestion | str]) -> list[LabelledQuest
     return labelled
 
 
-def _answers(
-    engine: Answers, questions: Sequence[LabelledQuestion], setup: Setup, *, progress: bool
-) -> list[Trace]:
-    from tqdm.auto import tqdm
-
-    traces = []
-    for question in tqdm(questions, desc="Calibrating", disable=not progress):
-        result = engine.generate(setup.request(question))
-        if result.stop_reason == "stopped":
-            raise KeyboardInterrupt
-        traces.append(result.trace)
-    return traces
-
-
 def _labels(
     traces: Sequence[Trace], questions: Sequence[LabelledQuestion | str], right: Sequence[bool] | None
 ) -> np.ndarray:
@@ -178,6 +201,7 @@ def _provenance(
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": traces[0].header.versions,
+        "params": traces[0].header.params,
         "corpus": {"name": corpus.name, "digest": corpus.digest} if corpus is not None else None,
         "questions": [each if isinstance(each, str) else each.id for each in questions],
     }

@@ -8,12 +8,15 @@ What a line has means of:
 - ``look_ups``, ``retrievals``, ``decoded``, ``kept``, ``prefilled``, ``reused``, ``seconds``: a question,
   see `Run`; runs that failed are left out.
 
-Intervals come from drawing questions anew within each kind and relation, as the questions were drawn.
+Intervals come from drawing questions anew within each kind and relation, as the questions were drawn. A
+relation with fewer than eight of them is drawn together with other such ones: drawing one question out of one
+would know no doubt.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,6 +42,8 @@ METRICS = (
     "decoded", "kept", "prefilled", "reused", "seconds",
 )  # fmt: skip
 """What there is a mean of."""
+
+_SMALLEST_STRATUM = 8
 
 ALPHA = 0.05
 """A difference is called clear where p is below this."""
@@ -140,7 +145,10 @@ def _value(run: Run, name: str) -> float:
 
 
 def _strata(runs: Sequence[Run]) -> np.ndarray:
-    return np.array([f"{run.kind}\n{run.relation}" for run in runs])
+    """Kind and relation of each run; those of few questions are one stratum together."""
+    labels = [f"{run.kind}\n{run.relation}" for run in runs]
+    counts = Counter(labels)
+    return np.array([label if counts[label] >= _SMALLEST_STRATUM else "" for label in labels])
 
 
 def _pairs(runs: Sequence[Run], baseline: Sequence[Run]) -> Iterator[tuple[Run, Run]]:

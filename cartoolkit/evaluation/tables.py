@@ -64,9 +64,10 @@ def markdown_of(evaluation: Evaluation, lines: Sequence[Line], baseline: str) ->
             verdict(members, baseline),
         ]
     parts.append(
-        "In brackets: 95 % bootstrap intervals, questions drawn within kind and relation. p: exact McNemar "
-        f"test of the answers against {baseline}, not corrected for the number of policies. Tokens and "
-        "seconds are means a question; decoded includes what was rolled back."
+        "In brackets: 95 % bootstrap intervals, questions drawn within kind and relation; where all answers "
+        "are alike they have no width, and up to 3 / n may still be otherwise. p: exact McNemar test of the "
+        f"answers against {baseline}, not corrected for the number of policies. Tokens and seconds are means "
+        "a question; decoded includes what was rolled back."
     )
     return "\n\n".join(part for part in parts if part) + "\n"
 

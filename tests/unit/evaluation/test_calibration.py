@@ -63,7 +63,7 @@ def test_the_sweep_counts_on_what_the_trigger_fires():
 @pytest.mark.parametrize(
     ("options", "threshold"),
     [
-        ({}, 0.8),  # nine of ten wrong answers are all four
+        ({}, 0.8),  # 95 % of the wrong answers are all four
         ({"recall": 0.75}, 0.5),
         ({"recall": 0.1}, 0.3),
         ({"rule": "youden"}, 0.5),  # .25 .5 .75 .42 .67
@@ -154,8 +154,8 @@ def test_an_engine_answers_a_stratified_sample_without_looking_anything_up():
     assert {name for name, _ in engine.asked} == {""}
     assert sorted(each.split("/")[1][0] for each in calibration.about["questions"]) == ["a", "a", "b", "b"]
     assert calibration.about["instruction"] == "Be brief."
-    assert calibration.about["request"]["params"]["max_tokens"] == 7
-    assert calibration.about["request"]["params"]["temperature"] == 0
+    assert engine.requests[0].params.max_tokens == 7
+    assert engine.requests[0].params.temperature == 0
 
 
 def test_the_corpus_is_kept_with_it():

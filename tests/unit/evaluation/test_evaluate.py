@@ -143,6 +143,20 @@ def test_another_retriever_makes_it_another_run(tmp_path):
     assert len(engine.asked) == 1
 
 
+def test_a_retriever_is_told_by_what_it_holds_and_not_by_its_address(tmp_path):
+    class Finder:
+        def search(self, query, k=3):
+            return []
+
+    for expected in (1, 0):
+        engine = ScriptedEngine(TEXT)
+        evaluate(engine, Finder(), [KABUL], ["upfront"], folder=tmp_path, progress=False)
+        assert len(engine.asked) == expected
+    corpus = Corpus("cities", (Passage("kabul", "Kabul is there."),))
+    row = evaluate(ScriptedEngine(TEXT), corpus, [KABUL], ["upfront"], progress=False)
+    assert row.about["retriever"] == f"Corpus 'cities' {corpus.digest[:16]}"
+
+
 def test_the_name_of_a_policy_does_not_matter_and_is_the_one_it_has_now(tmp_path):
     run(ScriptedEngine(TEXT), [KABUL], ["upfront"], folder=tmp_path)
     engine = ScriptedEngine(TEXT)

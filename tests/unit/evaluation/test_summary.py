@@ -62,6 +62,18 @@ def test_intervals_lie_around_the_mean():
     assert (low, high) == (6 / 12, 12 / 12)
 
 
+def test_relations_of_few_questions_are_drawn_together():
+    rows = [Run("none", f"q{i}", "single", f"relation {i}", match=i < 6) for i in range(12)]
+    low, high = evaluation(*rows).table().loc["none", "match"][["low", "high"]]
+    # Binomial with n = 12, p = 1/2: 3 to 9 (scipy.stats.binom.ppf).
+    assert (low, high) == (3 / 12, 9 / 12)
+
+
+def test_relations_of_many_questions_are_drawn_apart():
+    rows = [Run("none", f"q{i}", "single", f"relation {i < 8}", match=i < 8) for i in range(16)]
+    assert evaluation(*rows).table().loc["none", "match"].tolist() == [0.5, 0.5, 0.5]
+
+
 def test_policies_are_compared_with_the_baseline_pair_by_pair():
     row = evaluation(*BOTH).table().loc["rollback"]
     assert (row["better"].item(), row["worse"].item()) == (8, 1)
