@@ -60,6 +60,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/branching.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/retrieval.py
+	$(BIN)/python benchmarks/data_bases.py
+	$(BIN)/python benchmarks/flare.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,5 +115,5 @@ class Ending:
 
 Event = Prefilled | Scored | Taken | Decoded | Revised | LookingUp | LookedUp | Amended
 
-if TYPE_CHECKING:
-    Reply = str | Report | None
+Reply: TypeAlias = "str | Report | None"
+"""`STOP`, what came of a look-up, or nothing."""

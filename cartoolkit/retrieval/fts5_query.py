@@ -40,12 +40,15 @@ def any_of(words: list[str]) -> str:
 def selective(connection: sqlite3.Connection, words: list[str]) -> list[str]:
     """The rarest of `words` which together occur in at most `MAX_ROWS` passages; empty if none is that rare.
 
+    A word that occurs nowhere is none of them: it finds nothing that would stand for the others.
     Scoring every passage that holds a "the" is what makes a search in a large index slow, and moves its
     rank least.
     """
     counts = sorted((_rows_with(connection, word), place, word) for place, word in enumerate(words))
     kept, rows = [], 0
     for count, _, word in counts:
+        if not count:
+            continue
         rows += count
         if rows > MAX_ROWS:
             break

@@ -213,6 +213,12 @@ def test_common_words_are_left_out_only_in_a_large_index():
 # The file
 
 
+def test_a_word_that_occurs_nowhere_does_not_hide_what_common_words_find():
+    with FTSRetriever() as retriever:
+        retriever.add(Passage(str(i), "shared common filler") for i in range(MAX_ROWS + 500))
+        assert len(retriever.search("shared xyzzy", k=3)) == 3
+
+
 def test_what_was_added_is_there_when_the_file_is_opened_again(tmp_path):
     path = tmp_path / "index.db"
     with FTSRetriever(path) as first:
