@@ -45,8 +45,9 @@ def retriever_name(header: TraceHeader) -> str:
 
 
 def threshold_of(header: TraceHeader) -> float | None:
-    """The threshold of the trigger; None if it has none."""
-    value = policy_part(header, "trigger").get("threshold")
+    """The raw probability below which the trigger doubts; None where it doubts by none."""
+    trigger = policy_part(header, "trigger")
+    value = trigger.get("threshold") if "signal" in trigger else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) else None

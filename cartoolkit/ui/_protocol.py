@@ -72,8 +72,8 @@ class BranchPoint(TypedDict):
 class PolicyInfo(TypedDict):
     """The policy that decides about look-ups.
 
-    `trigger` says in plain words when it looks something up; `threshold` is that of its trigger, None where
-    it has none; `retriever` is what it asks.
+    `trigger` says in plain words when it looks something up; `threshold` is the raw probability below which
+    it doubts, None where it doubts by nothing or by something else; `retriever` is what it asks.
     """
 
     name: str
@@ -206,7 +206,8 @@ class SupposedLookUp(TypedDict):
 class WhatIf(TypedDict):
     """Which look-ups a policy would make over the steps of this run.
 
-    `threshold` is None for a policy that has none. `runs`: the run is still going on, so more may follow.
+    `threshold` is None for a policy that doubts by no probability. `runs`: the run is still going on, so
+    more may follow.
     """
 
     threshold: float | None

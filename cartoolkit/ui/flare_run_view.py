@@ -25,15 +25,9 @@ _log = logging.getLogger(__name__)
 
 
 class FlareRunView(RunView):
-    """A run view that also shows which look-ups a policy would make, and other runs of the same question.
-
-    Attributes:
-        has_threshold: whether the line in the plot is the threshold of the policy, to be dragged; else it
-            only marks doubt.
-    """
+    """A run view that also shows which look-ups a policy would make, and other runs of the same question."""
 
     view = traitlets.Unicode("flare").tag(sync=True)
-    has_threshold = traitlets.Bool(default_value=True).tag(sync=True)
 
     def __init__(self, session: Session | None = None, **traits: Any) -> None:  # noqa: ANN401
         self._policy: Policy | None = None
@@ -106,9 +100,9 @@ class FlareRunView(RunView):
     def _supposed(self, session: Session, policy: Policy) -> WhatIf:
         runs = not session.done
         simulation = self._simulate(session, policy)
-        threshold = policy.settings().get("threshold")
+        settings = policy.settings()
         return WhatIf(
-            threshold=None if threshold is None else float(threshold),
+            threshold=float(settings["threshold"]) if "signal" in settings else None,
             policy=policy.name,
             look_ups=[
                 SupposedLookUp(at=at, trigger_steps=list(look_up.trigger_steps), reason=look_up.reason)

@@ -117,10 +117,10 @@ class FlareView(W.VBox):
 
     def _connect(self) -> None:
         traitlets.link((self.controls.threshold, "value"), (self.view, "threshold"))
-        self.controls.observe(lambda _: self._suppose(), "current")
+        self.controls.observe(lambda _: self.view.suppose(self.policy), "current")
         self.view.on_pick(self._show_row)
         self._compare_button.on_click(lambda _: self._compare_or_stop())
-        self._suppose()
+        self.view.suppose(self.policy)
 
     # What decides
 
@@ -141,10 +141,6 @@ class FlareView(W.VBox):
             InvalidRequest: the run carries no numbers that the policy needs.
         """
         return self.view.simulation(self.policy)
-
-    def _suppose(self) -> None:
-        self.view.has_threshold = self.controls.has_threshold
-        self.view.suppose(self.policy)
 
     # Running
 

@@ -203,7 +203,12 @@ def test_a_run_without_a_policy_has_no_words_for_it(retrieval):
     ("value", "read"), [(0.5, 0.5), (1, 1.0), (True, None), ("0.5", None), (math.nan, None)]
 )
 def test_a_threshold_is_a_number_or_none(value, read):
-    assert threshold_of(header(retrieval={"policy": {"trigger": {"threshold": value}}})) == read
+    assert (
+        threshold_of(header(retrieval={"policy": {"trigger": {"threshold": value, "signal": "max_prob"}}}))
+        == read
+    )
+    # Nats are no probability.
+    assert threshold_of(header(retrieval={"policy": {"trigger": {"threshold": value}}})) is None
 
 
 def test_tokens_that_were_rolled_back_are_counted_apart():

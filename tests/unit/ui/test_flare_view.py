@@ -158,7 +158,7 @@ def test_what_the_engine_refuses_is_explained(flare):
 def test_a_policy_shows_the_settings_that_it_has(flare, name, controls):
     view = flare(policy=name)
     assert shown(view.controls) == controls
-    assert view.view.has_threshold == ("threshold" in controls)
+    assert view.controls.has_threshold == ("threshold" in controls)
     view = flare()
     view.controls.policy.value = name
     assert shown(view.controls) == controls
@@ -170,7 +170,7 @@ def test_entropy_has_a_range_of_its_own_and_does_not_move_the_line(flare):
     view = flare(policy=own)
     assert shown(view.controls) == ["entropy", "look_ups", "passages"]
     assert (view.controls.entropy.value, view.controls.entropy.max) == (9.5, 9.5)
-    assert view.view.has_threshold is False
+    assert view.controls.has_threshold is False
     view.controls.entropy.value = 1.5
     assert view.policy.trigger.threshold == 1.5
     assert view.view.threshold == 0.4

@@ -93,7 +93,12 @@ def test_messages_are_those_that_the_browser_is_tested_with(name, session, first
 RETRIEVAL = {
     "policy": {
         "name": "rollback",
-        "trigger": {"kind": "ContentTokenBelow", "threshold": 0.6, "skip_function_words": True},
+        "trigger": {
+            "kind": "ContentTokenBelow",
+            "threshold": 0.6,
+            "signal": "max_prob",
+            "skip_function_words": True,
+        },
         "budget": {"max_retrievals": 3, "max_context_tokens": 64},
     },
     "retriever": "FTSRetriever",
