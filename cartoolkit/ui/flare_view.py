@@ -205,14 +205,16 @@ class FlareView(W.VBox):
 
     # Comparing
 
-    def compare(self, policies: Sequence[str] = _POLICIES, question: str | None = None) -> PolicyComparison:
+    def compare(
+        self, policies: str | Sequence[str] = _POLICIES, question: str | None = None
+    ) -> PolicyComparison:
         """Answer the same question under other policies too, one after another in the background.
 
         Each is as it was set in the controls, or else the preset; all of them ask for as many passages as the
         policy shown, whose row comes first if it is not among them. Its run is shown if there is none yet.
 
         Args:
-            policies: names of presets, or of policies that the controls offer.
+            policies: names of presets, or of policies that the controls offer; one name or several.
             question: put into the box first; None takes what stands there.
 
         Returns:
@@ -237,8 +239,9 @@ class FlareView(W.VBox):
         self._compare_button.description = _STOP
         return self.comparison
 
-    def _chosen(self, policies: Sequence[str]) -> dict[str, Policy]:
+    def _chosen(self, policies: str | Sequence[str]) -> dict[str, Policy]:
         own = self.policy
+        policies = [policies] if isinstance(policies, str) else policies
         names = [*([] if own.name in policies else [own.name]), *policies]
         found = {name: self.controls.named(name) or preset(name) for name in names}
         return {name: p.changed(passages_per_query=own.passages_per_query) for name, p in found.items()}
@@ -312,7 +315,7 @@ class FlareView(W.VBox):
 
     def _still(self) -> dict[str, str]:
         threshold = self.view.threshold if self.controls.has_threshold else 0.4
-        still = still_bundle(self.trace, threshold=threshold)
+        still = still_bundle(self.trace, threshold=threshold, asked="question", button="Answer")
         return {**still, "text/html": still["text/html"] + beside_html(self._rows(self.session))}
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:  # noqa: ANN401

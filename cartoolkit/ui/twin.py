@@ -14,24 +14,29 @@ if TYPE_CHECKING:
 
 __all__ = ["Twin", "still_bundle"]
 
-_EMPTY = "Nothing has been generated yet. Run the notebook, write a prompt and press Generate."
+_EMPTY = "Nothing has been generated yet. Run the notebook, write a {asked} and press {button}."
 _LIVE = "application/vnd.jupyter.widget-view+json"
 # Where the live view cannot be shown, its output takes no room and no error.
 _NOTHING = {"text/html": ""}
 
 
-def still_bundle(trace: Trace | None, *, threshold: float = 0.4) -> dict[str, str]:
+def still_bundle(
+    trace: Trace | None, *, threshold: float = 0.4, asked: str = "prompt", button: str = "Generate"
+) -> dict[str, str]:
     """A run, or that there is none yet, as ``text/html`` and ``text/plain``.
 
     Args:
         trace: the run.
         threshold: below this raw max probability a token is marked.
+        asked: what a reader has to write first.
+        button: what a reader has to press then.
     """
     from cartoolkit.retrieval.effects import look_up_effects, retrieved_steps
     from cartoolkit.trace.static_html import run_html, run_text
 
     if trace is None:
-        return {"text/html": f"<p>{_EMPTY}</p>", "text/plain": _EMPTY}
+        nothing = _EMPTY.format(asked=asked, button=button)
+        return {"text/html": f"<p>{nothing}</p>", "text/plain": nothing}
     used = [effect.used for effect in look_up_effects(trace)]
     page = run_html(trace, threshold=threshold, retrieved=retrieved_steps(trace), used=used)
     return {"text/html": page, "text/plain": run_text(trace, threshold=threshold)}

@@ -358,7 +358,7 @@ def test_all_policies_ask_for_as_many_passages_and_one_s_own_comes_first(flare):
     assert list(comparison._policies) == ["mine", "upfront", "flare"]
     assert {policy.passages_per_query for policy in comparison._policies.values()} == {1}
     with pytest.raises(InvalidRequest, match="no policy 'fare'"):
-        flare().compare(["fare"])
+        flare().compare("fare")
 
 
 def test_a_row_can_be_picked(flare, front_end, eventually, caplog):
@@ -481,6 +481,12 @@ def test_the_twin_has_the_look_ups_and_the_comparison(flare):
     assert "▲1" in html
     assert '<b style="color:#0b6b3a">Tango</b>' in html
     assert "below 0.6" in html
+
+
+def test_the_twin_of_a_view_that_has_not_been_asked_says_what_to_do(flare):
+    empty = flare(question="")._repr_mimebundle_()
+    assert "write a question and press Answer" in empty["text/html"]
+    assert "write a question and press Answer" in empty["text/plain"]
 
 
 def test_a_hostile_answer_is_text_in_the_table():
