@@ -24,6 +24,9 @@
     │   ├── InvalidIndex                an index or corpus file is damaged, foreign or too new
     │   ├── RetrieverFailed             a look-up raised, or answered with something that is no text
     │   └── UnreadableDocument          a document holds no text that can be read
+    ├── RoutingError                    something about choosing a model
+    │   ├── InvalidRegistry             a file of models holds something that cannot be used
+    │   └── NoEligibleModel             every model was filtered out
     └── TraceError                      a trace file is damaged, foreign or too new
 
 Each message says what happened and with which value; `hint` says what to do and is also shown
@@ -47,17 +50,20 @@ __all__ = [
     "HashMismatch",
     "InvalidCheckpoint",
     "InvalidIndex",
+    "InvalidRegistry",
     "InvalidRequest",
     "MissingDependency",
     "ModelError",
     "ModelNotFound",
     "NetworkUnavailable",
+    "NoEligibleModel",
     "NotEnoughMemory",
     "NotEnoughSpace",
     "OutOfMemory",
     "PromptTooLong",
     "RetrievalError",
     "RetrieverFailed",
+    "RoutingError",
     "TraceError",
     "UnreadableDocument",
     "UnsupportedMode",
@@ -168,6 +174,18 @@ class RetrieverFailed(RetrievalError):
 
 class UnreadableDocument(RetrievalError):
     """A document is damaged, locked by a password, or holds no text."""
+
+
+class RoutingError(CartoolkitError):
+    """Something went wrong while a model was chosen; nothing has run."""
+
+
+class InvalidRegistry(RoutingError):
+    """A file of models cannot be read, or one of its rows cannot be used; the message names row and field."""
+
+
+class NoEligibleModel(RoutingError):
+    """No model passes the filters; the message says for each one why not."""
 
 
 class TraceError(CartoolkitError):
