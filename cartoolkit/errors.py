@@ -26,7 +26,9 @@
     │   └── UnreadableDocument          a document holds no text that can be read
     ├── RoutingError                    something about choosing a model
     │   ├── InvalidRegistry             a file of models holds something that cannot be used
-    │   └── NoEligibleModel             every model was filtered out
+    │   ├── LedgerError                 outcomes cannot be written down or read
+    │   ├── NoEligibleModel             every model was filtered out
+    │   └── SpendLimitExceeded          a call may cost more than a limit leaves
     └── TraceError                      a trace file is damaged, foreign or too new
 
 Each message says what happened and with which value; `hint` says what to do and is also shown
@@ -52,6 +54,7 @@ __all__ = [
     "InvalidIndex",
     "InvalidRegistry",
     "InvalidRequest",
+    "LedgerError",
     "MissingDependency",
     "ModelError",
     "ModelNotFound",
@@ -64,6 +67,7 @@ __all__ = [
     "RetrievalError",
     "RetrieverFailed",
     "RoutingError",
+    "SpendLimitExceeded",
     "TraceError",
     "UnreadableDocument",
     "UnsupportedMode",
@@ -184,8 +188,16 @@ class InvalidRegistry(RoutingError):
     """A file of models cannot be read, or one of its rows cannot be used; the message names row and field."""
 
 
+class LedgerError(RoutingError):
+    """The file of outcomes cannot be written or read, is foreign, or was written by a newer version."""
+
+
 class NoEligibleModel(RoutingError):
     """No model passes the filters; the message says for each one why not."""
+
+
+class SpendLimitExceeded(RoutingError):
+    """A call may cost more than a spend limit leaves, or nobody knows what it costs; nothing was called."""
 
 
 class TraceError(CartoolkitError):
