@@ -7,9 +7,9 @@ import platform
 import shutil
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from cartoolkit.engine.opening import refuse_meaningless, refuse_missing_device
+from cartoolkit.engine.opening import refuse_meaningless, refuse_missing_device, require_known_attention
 from cartoolkit.errors import CartoolkitError, InvalidCheckpoint, InvalidRequest, MissingDependency
 from cartoolkit.models import available_formats, engine_status, resolve
 from cartoolkit.models.engines import ENGINES, EngineName
@@ -51,6 +51,7 @@ class Wishes:
     dtype: str | None = None
     quantize: str | None = None
     context_length: int | None = None
+    attention: Literal["eager"] | None = None
     allow_pickle: bool = False
     trust_remote_code: bool = False
 
@@ -96,6 +97,7 @@ def choose_engine(
         InvalidCheckpoint: no engine that is installed can serve it.
         InvalidRequest: what is wished for means nothing to the engine that is named, or no engine has it.
     """
+    require_known_attention(wishes.attention)
     if engine is not None:
         _require(engine, wishes)
         return Choice(engine, _resolved(model, engine, wishes, progress=progress), "asked for")
@@ -173,7 +175,7 @@ def _tried(
 def _why(kind: str, wishes: Wishes) -> str:
     asked = [
         name
-        for name in ("device", "dtype", "quantize", "context_length")
+        for name in ("device", "dtype", "quantize", "context_length", "attention")
         if getattr(wishes, name) is not None
     ]
     return f"fits {', '.join(asked)}" if asked else f"fastest {_ON[kind]}"
@@ -218,6 +220,8 @@ def _against_wishes(engine: EngineName, wishes: Wishes) -> str:
         return "takes weights as the file has them"
     if engine != "gguf" and wishes.context_length is not None:
         return "needs no context_length"
+    if engine != "torch" and wishes.attention is not None:
+        return "does not say where the model looks"
     if wishes.quantize not in (None, *_PACKS[engine]):
         return f"does not quantize to {wishes.quantize}"
     return _without_device(engine, wishes, ask_library=False)[0]

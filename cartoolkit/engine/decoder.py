@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cartoolkit.chat import ChatTemplate
     from cartoolkit.trace import ModelInfo
 
-__all__ = ["Decoder", "common_prefix"]
+__all__ = ["AttentiveDecoder", "Decoder", "common_prefix"]
 
 
 class Decoder(Protocol):
@@ -101,6 +101,18 @@ class Decoder(Protocol):
 
     def close(self) -> None:
         """Release the model's memory; the decoder cannot be used afterwards."""
+        ...
+
+
+class AttentiveDecoder(Decoder, Protocol):
+    """A decoder that also says where its model looks; its `info.attention` is not empty."""
+
+    def attention(self) -> np.ndarray:
+        """Of the last token that was read: last layer, mean over the heads.
+
+        Returns:
+            float32 [tokens in the cache], its own position included, 1 in all; the caller's to keep.
+        """
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from cartoolkit.errors import CartoolkitError, ForwardFailed, OutOfMemory
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cartoolkit.engine.decoder import Decoder
+    from cartoolkit.engine.decoder import AttentiveDecoder, Decoder
 
-__all__ = ["forward", "forward_all", "prefill", "translated"]
+__all__ = ["attention", "forward", "forward_all", "prefill", "translated"]
 
 
 @contextlib.contextmanager
@@ -55,6 +55,12 @@ def forward_all(decoder: Decoder, ids: Sequence[int], pos: int) -> np.ndarray:
     with translated():
         logits = decoder.forward_all(ids, pos)
     return _usable(logits, pos)
+
+
+def attention(decoder: Decoder) -> np.ndarray:
+    """See `AttentiveDecoder.attention`; for a decoder whose `info.attention` is not empty."""
+    with translated():
+        return cast("AttentiveDecoder", decoder).attention()
 
 
 def _usable(logits: np.ndarray, pos: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cartoolkit.engine.choosing import Choice, Wishes, choose_engine, named_engine
 from cartoolkit.engine.engine import Engine
@@ -28,6 +28,7 @@ def load(
     dtype: str | None = None,
     quantize: str | None = None,
     context_length: int | None = None,
+    attention: Literal["eager"] | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
     fresh: bool = False,
@@ -53,6 +54,8 @@ def load(
             processor, faster; the probabilities change a little.
         context_length: tokens to make room for (gguf, whose cache is allocated at once); None for what the
             model was trained for, as far as memory allows.
+        attention: ``eager`` (torch) records with every token where the model looked when it chose it, as the
+            policy ``dragin`` needs; a long prompt is read more slowly for it. None for the fastest.
         allow_pickle: also load weights that exist only as pickle files (torch), which can run code.
         trust_remote_code: run code that comes with the checkpoint (torch). Naming another engine with
             either of these two is refused; ``auto`` takes the one that can use it, if it is needed.
@@ -62,11 +65,11 @@ def load(
     Raises:
         ModelError: there is no such model, or its files cannot be used; the message says why.
         NetworkUnavailable: it had to be downloaded and could not be.
-        InvalidRequest: no such engine, device, dtype or quantization.
+        InvalidRequest: no such engine, device, dtype, quantization or attention.
         MissingDependency: the engine is not installed.
         NotEnoughMemory: the weights do not fit.
     """
-    wishes = Wishes(device, dtype, quantize, context_length, allow_pickle, trust_remote_code)
+    wishes = Wishes(device, dtype, quantize, context_length, attention, allow_pickle, trust_remote_code)
     choice = choose_engine(model, named_engine(engine), wishes, progress=not quiet)
     opening = prepare_opening(choice.engine, choice.checkpoint, wishes)
     key = (str(choice.checkpoint.path), choice.checkpoint.fingerprint, choice.engine, *opening.key)

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from cartoolkit.models import Checkpoint
     from cartoolkit.models.engines import EngineName
 
-__all__ = ["Opening", "prepare_opening", "refuse_meaningless", "refuse_missing_device"]
+__all__ = [
+    "Opening",
+    "prepare_opening",
+    "refuse_meaningless",
+    "refuse_missing_device",
+    "require_known_attention",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +76,12 @@ def refuse_meaningless(engine: EngineName, wishes: Wishes, *, permissions: bool 
 
 _MEANINGLESS: dict[EngineName, dict[str, str]] = {
     "torch": {"context_length": "its cache grows with the text"},
-    "mlx": {"context_length": "its cache grows with the text"},
+    "mlx": {
+        "context_length": "its cache grows with the text",
+        "attention": "it does not say where the model looks",
+    },
     "gguf": {
+        "attention": "it does not say where the model looks",
         "dtype": "a GGUF file is used in its own precision",
         "quantize": "a GGUF file is used as it is; choose one of the size you want",
     },
@@ -167,11 +177,26 @@ def _torch(checkpoint: Checkpoint, wishes: Wishes) -> Opening:
     device, why_device = _torch_device(wishes.device)
     dtype, why_dtype = choose_dtype(device, wishes.dtype)
     return Opening(
-        (str(device), str(dtype), str(wishes.quantize)),
+        (str(device), str(dtype), str(wishes.quantize), str(wishes.attention)),
         why_device,
         why_dtype,
-        lambda: TorchDecoder.load(checkpoint, device=device, dtype=dtype, quantize=wishes.quantize),
+        lambda: TorchDecoder.load(
+            checkpoint, device=device, dtype=dtype, quantize=wishes.quantize, attention=wishes.attention
+        ),
     )
+
+
+def require_known_attention(attention: object) -> None:
+    """Refuse a kind of attention that no engine can be asked for.
+
+    Raises:
+        InvalidRequest: with the kind that there is.
+    """
+    if attention not in (None, "eager"):
+        raise InvalidRequest(
+            f"attention must be 'eager' or None; got {attention!r}.",
+            hint="Other kinds of attention never form the weights that could be looked at.",
+        )
 
 
 def _mlx(checkpoint: Checkpoint, wishes: Wishes) -> Opening:

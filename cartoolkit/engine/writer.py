@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cartoolkit.engine.events import Ending
+from cartoolkit.engine.forwards import attention
 from cartoolkit.engine.inspection import Scratch, inspect_row
 from cartoolkit.engine.sampler import Sampler
 from cartoolkit.engine.stops import StopGate
-from cartoolkit.trace import Candidates, Step, TextStream, token_label
+from cartoolkit.trace import Attention, Candidates, Step, TextStream, token_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +39,9 @@ class Writer:
         self._index = 0
         self._labels: dict[int, str] = {}
         self._scratch = Scratch(decoder.info.vocab_size)
+        self._prompt: tuple[bytes, ...] | None = None
+        if decoder.info.attention and params.inspect:
+            self._prompt = tuple(map(decoder.token_bytes, prompt))
 
     @property
     def last_id(self) -> int:
@@ -107,6 +111,7 @@ class Writer:
             special=special,
             draw=draw,
             elapsed=elapsed,
+            attention=None if self._prompt is None else Attention(attention(self._decoder), self._prompt),
             **(self._numbers(token_id, logits, processed, pending) if self._params.inspect else {}),
         )
 

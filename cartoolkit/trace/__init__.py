@@ -3,7 +3,7 @@
 from cartoolkit.trace.columns import CANDIDATE_COLUMNS, STEP_COLUMNS
 from cartoolkit.trace.header import Event, ModelInfo, TraceHeader
 from cartoolkit.trace.metrics import low_runs, perplexity, tokens_per_second
-from cartoolkit.trace.step import STAGES, Candidate, Candidates, Step
+from cartoolkit.trace.step import STAGES, Attention, Candidate, Candidates, Step
 from cartoolkit.trace.text import TextStream, token_label
 from cartoolkit.trace.trace import Trace
 
@@ -11,6 +11,7 @@ __all__ = [
     "CANDIDATE_COLUMNS",
     "STAGES",
     "STEP_COLUMNS",
+    "Attention",
     "Candidate",
     "Candidates",
     "Event",

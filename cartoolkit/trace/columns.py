@@ -11,6 +11,8 @@ from cartoolkit.trace.step import Candidates, Step
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from cartoolkit.trace.step import Attention
+
 __all__ = ["CANDIDATE_COLUMNS", "FLAGS", "STEP_COLUMNS", "Columns", "columns_of", "step_at"]
 
 Columns = dict[str, np.ndarray]
@@ -75,9 +77,15 @@ def _flags(step: Step) -> int:
 
 
 def step_at(
-    columns: Columns, i: int, *, text: str, token: bytes, candidate_texts: Sequence[str] = ()
+    columns: Columns,
+    i: int,
+    *,
+    text: str,
+    token: bytes,
+    candidate_texts: Sequence[str] = (),
+    attention: Attention | None = None,
 ) -> Step:
-    """The i-th step again; text and bytes are kept apart from the columns."""
+    """The i-th step again; text, bytes and attention are kept apart from the columns."""
     flags = int(columns["flags"][i])
     numbers = {name: columns[name][i].item() for name in STEP_COLUMNS if name not in ("flags", "token_id")}
     present = columns["candidate_id"][i] >= 0
@@ -88,6 +96,7 @@ def step_at(
         text=text,
         bytes=token,
         candidates=Candidates(texts=tuple(candidate_texts), **arrays),
+        attention=attention,
         **{name: bool(flags & bit) for name, bit in FLAGS.items()},
         **numbers,
     )

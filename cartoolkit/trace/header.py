@@ -26,6 +26,8 @@ class ModelInfo(_Record):
         vocab_size: length of a row of logits.
         weights_hash: identifies the checkpoint; its prefix says how it was made.
         tokenizer_hash: identifies the tokenizer's files.
+        attention: how it was computed, such as ``eager``, where that was asked for; else empty. A model that
+            has one was made to say where it looks, see `Step.attention`.
     """
 
     name: str
@@ -36,6 +38,7 @@ class ModelInfo(_Record):
     vocab_size: int
     weights_hash: str = ""
     tokenizer_hash: str = ""
+    attention: str = ""
 
 
 class Event(_Record):

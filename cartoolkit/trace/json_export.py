@@ -8,7 +8,7 @@ The document is one object::
     text        the answer
     figures     perplexity, mean_entropy (nats), ttft_ms, tokens_per_second, completion_tokens
     prompt      token_ids [p], logprobs [p] (raw), bytes [p]
-    steps       one object a token: every field of `Step`, numbers as recorded, and `label`;
+    steps       one object a token: every field of `Step` but attention, numbers as recorded, and `label`;
                 bytes as a list of numbers from 0 to 255; candidates as a list of
                 {token_id, text, logprob, processed_logprob, removed_by}, likeliest (raw) first
 
@@ -36,7 +36,7 @@ __all__ = ["JSON_VERSION", "to_json"]
 JSON_VERSION = 1
 """Raised when a reader of the older form could go wrong."""
 
-_PLAIN = [f.name for f in fields(Step) if f.name not in ("bytes", "candidates")]
+_PLAIN = [f.name for f in fields(Step) if f.name not in ("bytes", "candidates", "attention")]
 
 
 def to_json(trace: Trace, **options: Any) -> str:  # noqa: ANN401 - handed on to json.dumps

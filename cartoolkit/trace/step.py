@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["STAGES", "Candidate", "Candidates", "Step"]
+__all__ = ["STAGES", "Attention", "Candidate", "Candidates", "Step"]
 
 STAGES = ("", "bias", "greedy", "top_k", "top_p", "min_p")
 """What may remove a candidate, in the order of the sampler; the first entry means: not removed."""
@@ -90,6 +90,31 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Attention:
+    """Where the model looked when it chose a token: the last layer, mean over its heads.
+
+    It is the row of the position before the token, the one whose logits the token was chosen by.
+
+    Attributes:
+        weights: float32 [prompt + answer before the token], 0 to 1 each, 1 in all.
+        prompt: the bytes of every token of the prompt as it was read then, [prompt]; steps share it.
+    """
+
+    weights: np.ndarray
+    prompt: tuple[bytes, ...]
+
+    @property
+    def on_prompt(self) -> np.ndarray:
+        """The weights of the prompt's tokens, float32 [prompt]."""
+        return self.weights[: len(self.prompt)]
+
+    @property
+    def on_answer(self) -> np.ndarray:
+        """The weights of the answer's tokens before this one, float32 [place of the token in the answer]."""
+        return self.weights[len(self.prompt) :]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Step:
     """One decoded token; also recorded for the token that ends the text.
 
@@ -117,6 +142,7 @@ class Step:
         elapsed: seconds from the request to this token; NaN if it was taken over from another run.
         forced: put there by the caller, not drawn.
         kept: False if it was rolled back later.
+        attention: where the model looked, if it was loaded with ``attention="eager"``; files do not hold it.
     """
 
     index: int
@@ -139,6 +165,7 @@ class Step:
     elapsed: float = 0.0
     forced: bool = False
     kept: bool = True
+    attention: Attention | None = None
 
     @property
     def surprisal(self) -> float:

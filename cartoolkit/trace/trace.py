@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cartoolkit.trace.header import Event, TraceHeader
-    from cartoolkit.trace.step import Step
+    from cartoolkit.trace.step import Attention, Step
 
 __all__ = ["Trace"]
 
@@ -35,6 +35,7 @@ class Trace:
         prompt_ids: int32 [p].
         prompt_logprobs: float32 [p], raw; NaN where the prompt's own tokens were not scored.
         token_bytes: bytes of every token id that occurs.
+        attentions: `Step.attention` of each step, [n]; None throughout in a trace from a file.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Trace:
         prompt_ids: np.ndarray,
         prompt_logprobs: np.ndarray,
         token_bytes: Mapping[int, bytes],
+        attentions: Sequence[Attention | None] | None = None,
     ) -> None:
         self.header = header
         self.columns = columns
@@ -53,6 +55,7 @@ class Trace:
         self.prompt_ids = prompt_ids
         self.prompt_logprobs = prompt_logprobs
         self.token_bytes = dict(token_bytes)
+        self.attentions = [None] * len(self.texts) if attentions is None else list(attentions)
 
     @classmethod
     def from_steps(
@@ -77,6 +80,7 @@ class Trace:
             if prompt_logprobs is None
             else np.asarray(prompt_logprobs, np.float32),
             token_bytes={int(i): token_bytes(int(i)) for i in ids if i >= 0},
+            attentions=[step.attention for step in steps],
         )
 
     # Reading it
@@ -106,6 +110,7 @@ class Trace:
             text=self.texts[i],
             token=self.token_bytes[token_id],
             candidate_texts=self.candidate_texts(i),
+            attention=self.attentions[i],
         )
 
     def candidate_texts(self, i: int) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from cartoolkit.engine.decoders.hf_tokenizer import HFTokenizer
 from cartoolkit.engine.decoders.torch_attention import group_heads
+from cartoolkit.engine.decoders.torch_attention_tap import AttentionTap
 from cartoolkit.engine.decoders.torch_cache import TorchCache
 from cartoolkit.engine.decoders.torch_errors import forward_errors, loading_errors
 from cartoolkit.engine.decoders.torch_loading import check_loadable, read_checkpoint, require_torch
@@ -51,28 +52,33 @@ class TorchDecoder:
         weights_hash: str = "",
         tokenizer_hash: str = "",
         quantization: str | None = None,
+        attention: Literal["eager"] | None = None,
     ) -> None:
         model.eval()
         self._model: PreTrainedModel | None = model
         self._tokenizer = HFTokenizer(tokenizer)
         self._device = model.device
-        group_heads(model)
+        text_config = model.config.get_text_config(decoder=True)
+        context_length = context_length_of(text_config.to_dict()) or _UNKNOWN_CONTEXT
+        trial = self._trial(model)
+        self._tap = AttentionTap(model, trial, context_length) if attention else None
+        group_heads(model)  # which leaves one alone that attends eagerly
         self._kernels = _kernels(model)
         self._reader: TorchReader | None = TorchReader(
-            model, self._trial(model), functools.partial(TorchCache, model.config, 1)
+            model, trial, functools.partial(TorchCache, model.config, 1)
         )
         self._reading = self._reader.reading
         self._cache = TorchCache(model.config, self._first_chunk, self._reading.cache)
-        text_config = model.config.get_text_config(decoder=True)
         self.info = ModelInfo(
             name=name or getattr(model.config, "name_or_path", "") or type(model).__name__,
             engine="torch",
             device=str(model.device),
             dtype=quantization or str(model.dtype).removeprefix("torch."),
-            context_length=context_length_of(text_config.to_dict()) or _UNKNOWN_CONTEXT,
+            context_length=context_length,
             vocab_size=self._reader.vocab_size,
             weights_hash=weights_hash,
             tokenizer_hash=tokenizer_hash,
+            attention=attention or "",
         )
         self.eos_ids = self._tokenizer.eos_ids(model.config, text_config, model.generation_config)
         if self._reading.cache == "none":
@@ -95,6 +101,7 @@ class TorchDecoder:
         device: torch.device,
         dtype: torch.dtype,
         quantize: str | None = None,
+        attention: Literal["eager"] | None = None,
     ) -> Self:
         """Load a checkpoint that `cartoolkit.models` has looked at.
 
@@ -103,21 +110,28 @@ class TorchDecoder:
             device: where to compute.
             dtype: in which precision.
             quantize: `int8` to pack the weights while loading; None leaves them as they are.
+            attention: `eager` to be able to say where the model looks, see `attention()`; None for speed.
 
         Raises:
             MissingDependency: torch or transformers is not installed, or lacks what `quantize` needs.
-            InvalidRequest: there is no such quantization, or the weights are packed already.
+            InvalidRequest: there is no such quantization, the weights are packed already, or the model does
+                not give its attention away.
             InvalidCheckpoint: transformers does not know the architecture, cannot read the files or cannot
                 compute in this dtype on this device.
             NotEnoughMemory: the weights or a first forward do not fit, with the numbers.
         """
         needed = check_loadable(checkpoint, device, dtype, quantize)
         with loading_errors(checkpoint, device, needed):
-            return cls._read_in(checkpoint, device, dtype, quantize)
+            return cls._read_in(checkpoint, device, dtype, quantize, attention)
 
     @classmethod
     def _read_in(
-        cls, checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype, quantize: str | None
+        cls,
+        checkpoint: Checkpoint,
+        device: torch.device,
+        dtype: torch.dtype,
+        quantize: str | None,
+        attention: Literal["eager"] | None,
     ) -> Self:
         # A frame of its own, which an error can let go of with the model in it.
         model, tokenizer = read_checkpoint(checkpoint, device, dtype, quantize)
@@ -128,6 +142,7 @@ class TorchDecoder:
             weights_hash=checkpoint.fingerprint,
             tokenizer_hash=checkpoint.tokenizer_hash or "",
             quantization=quantize,
+            attention=attention,
         )
 
     # Tokens
@@ -194,6 +209,17 @@ class TorchDecoder:
         """As `forward`, with the raw logits after each of `ids`, float32 [len(ids), vocab]."""
         return self._read(ids, pos, rows=len(ids))
 
+    def attention(self) -> np.ndarray:
+        """Where the last token that was read looked: last layer, mean over heads, float32 [cached tokens].
+
+        Raises:
+            ValueError: the decoder was made without ``attention="eager"``.
+            ForwardFailed: the model's attention does not fit what it has read.
+        """
+        if self._tap is None:
+            raise ValueError(f"{self.info.name} was loaded without attention='eager'")
+        return self._tap.row(len(self._cache.token_ids))
+
     def _read(self, ids: Sequence[int], pos: int, *, rows: int) -> np.ndarray:
         if self._reader is None:
             raise EngineClosed(f"{self.info.name} was closed; load it again.")
@@ -214,6 +240,8 @@ class TorchDecoder:
         import torch
 
         self._model = self._reader = None
+        if self._tap is not None:
+            self._tap.close()
         self._cache.clear()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()

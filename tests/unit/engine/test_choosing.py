@@ -237,6 +237,19 @@ def test_a_permission_that_means_nothing_to_a_named_engine_is_refused(world, eng
     assert world.choose(**{permission: True}).engine == "gguf", "a permission is no demand"
 
 
+def test_attention_is_asked_of_torch_alone(world):
+    chosen = world.choose(attention="eager")
+    assert (chosen.engine, chosen.why) == ("torch", "fits attention")
+    assert chosen.passed_over["gguf"] == "does not say where the model looks"
+
+
+def test_an_unknown_kind_of_attention_is_refused_before_anything_is_fetched(world):
+    for engine in ("auto", "torch", "gguf"):
+        with pytest.raises(InvalidRequest, match="attention must be 'eager' or None; got 'flash'"):
+            world.choose(engine, attention="flash")
+    assert world.fetched == []
+
+
 def test_several_wishes_are_named_together(world):
     assert world.choose(device="cpu", dtype="float16").why == "fits device, dtype"
 
@@ -259,6 +272,16 @@ def test_wishes_that_no_engine_has_are_refused_before_anything_is_fetched(world,
         ("mlx", {"context_length": 99}, "context_length=99 means nothing to the mlx engine: its cache grows"),
         ("gguf", {"dtype": "float32"}, "dtype='float32' means nothing to the gguf engine: .* own precision"),
         ("gguf", {"quantize": "int8"}, "quantize='int8' means nothing to the gguf engine: .* used as it is"),
+        (
+            "mlx",
+            {"attention": "eager"},
+            "attention='eager' means nothing to the mlx engine: it does not say where",
+        ),
+        (
+            "gguf",
+            {"attention": "eager"},
+            "attention='eager' means nothing to the gguf engine: it does not say where",
+        ),
     ],
 )
 def test_a_wish_that_means_nothing_to_a_named_engine_is_refused_before_anything_is_fetched(
@@ -387,7 +410,7 @@ def test_a_torch_that_cannot_be_imported_sees_no_card(tmp_path):
 
 def test_wishes_are_the_settings_of_load():
     assert {field.name for field in dataclasses.fields(Wishes)} == {
-        "device", "dtype", "quantize", "context_length", "allow_pickle", "trust_remote_code"
+        "device", "dtype", "quantize", "context_length", "attention", "allow_pickle", "trust_remote_code"
     }  # fmt: skip
 
 
