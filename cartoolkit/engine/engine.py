@@ -112,7 +112,7 @@ class Engine:
         Args:
             request: a prompt, a list of messages, or a `GenerateRequest`.
             retrieval: when to look something up: a `cartoolkit.retrieval.Policy`, or the name of a preset
-                (``none``, ``upfront``, ``seed``, ``flare``, ``rollback``).
+                (``none``, ``upfront``, ``seed``, ``flare``, ``rollback``, ``dragin``).
             retriever: where: a function from query to text, or anything with `search(query, k)`. Given
                 alone, `retrieval` is ``rollback``.
             settings: fields of `GenerateParams` or `GenerateRequest`, which override the request's own.
@@ -140,7 +140,7 @@ class Engine:
         a second time, with its index and `kept=False`. Arguments and errors as for `generate`.
         """
         asked = make_request(request, **settings)
-        plan_retrieval(retrieval, retriever, asked.params)  # bad settings are refused before the first step
+        plan_retrieval(retrieval, retriever, asked.params, self.info)  # refuses before the first step
         return stream(lambda: self.start(asked, retrieval=retrieval, retriever=retriever))
 
     def start(
@@ -164,7 +164,7 @@ class Engine:
             settings: as for `generate`.
         """
         asked = make_request(request, **settings)
-        look = plan_retrieval(retrieval, retriever, asked.params)
+        look = plan_retrieval(retrieval, retriever, asked.params, self.info)
         start = asked.answer_start
         forced = tuple(token_ids(start, self.decoder, name="answer_start")) if start else ()
         if len(forced) >= asked.params.max_tokens:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from cartoolkit.requests import GenerateParams
     from cartoolkit.retrieval import Searcher
+    from cartoolkit.trace import ModelInfo
 
 __all__ = ["Look", "plan_retrieval"]
 
@@ -37,6 +38,7 @@ def plan_retrieval(
     retrieval: str | Policy | None,
     retriever: Searcher | Callable[[str], str | None] | None,
     params: GenerateParams,
+    model: ModelInfo,
 ) -> Look | None:
     """What to look up and where; None if nothing was said of it.
 
@@ -44,10 +46,12 @@ def plan_retrieval(
         retrieval: a policy or the name of a preset; None with a retriever means ``rollback``.
         retriever: anything with `search(query, k)`, or a function from query to text.
         params: of the request.
+        model: what will answer.
 
     Raises:
-        InvalidRequest: an unknown policy, no retriever or none that can search, or settings of the request
-            that do not go with look-ups.
+        InvalidRequest: an unknown policy, no retriever or none that can search, settings of the request that
+            do not go with look-ups, or a policy that needs to know where the model looks, which not every
+            engine says.
     """
     if retrieval is None and retriever is None:
         return None
@@ -72,7 +76,24 @@ def plan_retrieval(
             "tokens.",
             hint="Leave inspect out, or use retrieval='upfront'.",
         )
+    if policy.trigger.reads_attention or policy.query.reads_attention:
+        _require_attention(policy, model)
     return Look(policy, as_searcher(retriever))
+
+
+def _require_attention(policy: Policy, model: ModelInfo) -> None:
+    if model.attention:
+        return
+    if model.engine == "torch":
+        raise InvalidRequest(
+            f"the policy {policy.name!r} decides by attention, and {model.name} was loaded without it.",
+            hint="Load it with cartoolkit.load(…, attention='eager').",
+        )
+    raise InvalidRequest(
+        f"the policy {policy.name!r} decides by attention, which the {model.engine} engine does not say.",
+        hint="Load the model with cartoolkit.load(…, engine='torch', attention='eager'), or take another "
+        "policy such as 'flare' or 'rollback'.",
+    )
 
 
 def _policy(retrieval: object) -> Policy:

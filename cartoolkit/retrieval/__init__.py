@@ -22,6 +22,7 @@ from cartoolkit.retrieval.decisions import (
     TookTooLong,
 )
 from cartoolkit.retrieval.demo import demo_corpus, demo_retriever
+from cartoolkit.retrieval.dragin import AttendedWords, EntropyAttention
 from cartoolkit.retrieval.embeddings import Embedder, EmbeddingRetriever
 from cartoolkit.retrieval.events import retrieval_event
 from cartoolkit.retrieval.fts5 import FTSRetriever
@@ -59,6 +60,7 @@ from cartoolkit.retrieval.triggers import (
 __all__ = [
     "PRESETS",
     "AnyTokenInSentence",
+    "AttendedWords",
     "BM25Retriever",
     "Budget",
     "CallbackRetriever",
@@ -71,6 +73,7 @@ __all__ = [
     "EmbeddingRetriever",
     "Ended",
     "EntropyAbove",
+    "EntropyAttention",
     "EntropyTrend",
     "EverySentence",
     "EveryTokens",

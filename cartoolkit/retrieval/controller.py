@@ -169,10 +169,13 @@ class _Run:
             if self._accept_sentence:
                 self._accept_sentence = False
             elif any(token.watched for token in sentence) and (
-                fire := self._policy.trigger.on_sentence(sentence)
+                fire := self._policy.trigger.on_sentence(sentence, self._after(sentence))
             ):
                 return fire
         return None
+
+    def _after(self, sentence: list[Token]) -> list[Token]:
+        return self.answer.tokens[sentence[-1].position + 1 :]
 
     def full(self) -> str:
         """Which budget ends the answer here; empty if none does."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.retrieval.budget import Budget
+from cartoolkit.retrieval.dragin import AttendedWords, EntropyAttention
 from cartoolkit.retrieval.policy import Policy
 from cartoolkit.retrieval.queries import MaskedLookahead, Partial, Question, QuestionAndAccepted
 from cartoolkit.retrieval.resume import RegenerateSentence, Restart, RollbackToWord
@@ -32,9 +33,18 @@ PRESETS: dict[str, Policy] = {
         resume=RollbackToWord(),
         budget=Budget(max_retrievals=3, cooldown_tokens=4),
     ),
+    "dragin": Policy(
+        name="dragin",
+        trigger=EntropyAttention(1.2),
+        query=AttendedWords(25),
+        resume=RegenerateSentence(),
+        budget=Budget(max_retrievals=3),
+        passages_per_query=3,
+    ),
 }
 """The presets by name: nothing at all; one look-up of the question before the answer; sustained doubt
-with a fresh start; FLARE's sentence look-ahead; and going back to the word in doubt."""
+with a fresh start; FLARE's sentence look-ahead; going back to the word in doubt; and DRAGIN's doubt weighed
+by attention, for models on the torch engine that were loaded with ``attention="eager"``."""
 
 
 def preset(name: str, **settings: Any) -> Policy:  # noqa: ANN401 - each setting has its own type

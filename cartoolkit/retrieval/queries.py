@@ -73,9 +73,11 @@ class Query:
 
     Attributes:
         reads_numbers: it looks at what inspection records.
+        reads_attention: it looks at where the model looked, which not every engine says.
     """
 
     reads_numbers: ClassVar[bool] = False
+    reads_attention: ClassVar[bool] = False
 
     def build(self, situation: Situation) -> str:
         """The words to look up; an empty text asks for the question instead."""

@@ -153,8 +153,8 @@ def _light_steps(trace: Trace) -> Iterator[Step]:
     names = ("token_id", "logprob", "max_prob", "entropy", "elapsed")
     columns = [trace.columns[name].tolist() for name in names]
     flags = [trace.flag(name).tolist() for name in ("incomplete", "special", "forced", "kept")]
-    rows = zip(trace.texts, *columns, *flags, strict=True)
-    for index, (text, token_id, logprob, max_prob, entropy, elapsed, *bits) in enumerate(rows):
+    rows = zip(trace.texts, trace.attentions, *columns, *flags, strict=True)
+    for index, (text, attention, token_id, logprob, max_prob, entropy, elapsed, *bits) in enumerate(rows):
         incomplete, special, forced, kept = bits
         yield Step(
             index,
@@ -169,4 +169,5 @@ def _light_steps(trace: Trace) -> Iterator[Step]:
             elapsed=elapsed,
             forced=forced,
             kept=kept,
+            attention=attention,
         )

@@ -79,16 +79,28 @@ class Trigger:
 
     Attributes:
         reads_numbers: it looks at what inspection records.
+        reads_attention: it looks at where the model looked, which not every engine says.
     """
 
     reads_numbers: ClassVar[bool] = True
+    reads_attention: ClassVar[bool] = False
 
     def on_token(self, tokens: Sequence[Token]) -> Fire | None:  # noqa: ARG002 - for those that look
         """Look at the tokens since the last look-up, newest last, at least one."""
         return None
 
-    def on_sentence(self, sentence: Sequence[Token]) -> Fire | None:  # noqa: ARG002
-        """Look at a sentence that has ended, at least one token."""
+    def on_sentence(
+        self,
+        sentence: Sequence[Token],  # noqa: ARG002 - likewise
+        following: Sequence[Token] = (),  # noqa: ARG002
+    ) -> Fire | None:
+        """Look at a sentence that has ended, at least one token.
+
+        Args:
+            sentence: its tokens.
+            following: what stands after it by now: mostly one token, by which it was seen that it had ended;
+                none where the answer ends with it for another reason than a token.
+        """
         return None
 
 
@@ -128,7 +140,7 @@ class EverySentence(Trigger):
 
     reads_numbers: ClassVar[bool] = False
 
-    def on_sentence(self, sentence: Sequence[Token]) -> Fire | None:
+    def on_sentence(self, sentence: Sequence[Token], following: Sequence[Token] = ()) -> Fire | None:  # noqa: ARG002
         """Fire."""
         after = sentence[-1].position + 1
         return Fire(after, after, (), "a sentence has ended")
@@ -246,7 +258,7 @@ class AnyTokenInSentence(_LowProb):
     def __post_init__(self) -> None:
         self._check(self.threshold)
 
-    def on_sentence(self, sentence: Sequence[Token]) -> Fire | None:
+    def on_sentence(self, sentence: Sequence[Token], following: Sequence[Token] = ()) -> Fire | None:  # noqa: ARG002
         """Fire when a token of the sentence counts and is below the threshold."""
         values = {
             token.position: self._value(token) for token in sentence if token.watched and self._counts(token)

@@ -7,22 +7,25 @@ import pytest
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.retrieval import (
     PRESETS,
+    AttendedWords,
     Budget,
     ContentTokenBelow,
     Continue,
+    EntropyAttention,
     EverySentence,
     MaskedLookahead,
     Never,
     Partial,
     Policy,
+    RegenerateSentence,
     Restart,
     WindowMaxProb,
     preset,
 )
 
 
-def test_the_presets_are_the_five_of_the_design():
-    assert list(PRESETS) == ["none", "upfront", "seed", "flare", "rollback"]
+def test_the_presets_are_the_five_of_the_design_and_dragin():
+    assert list(PRESETS) == ["none", "upfront", "seed", "flare", "rollback", "dragin"]
     assert all(policy.name == name for name, policy in PRESETS.items())
 
 
@@ -36,6 +39,17 @@ def test_the_seed_s_numbers():
 def test_flare_s_numbers():
     flare = preset("flare")
     assert (flare.trigger.threshold, flare.query.mask_below, flare.passages_per_query) == (0.8, 0.4, 2)
+
+
+def test_dragin_s_numbers():
+    dragin = preset("dragin")
+    assert (dragin.trigger, dragin.query) == (EntropyAttention(1.2), AttendedWords(25))
+    assert (dragin.resume, dragin.passages_per_query) == (RegenerateSentence(), 3)
+
+
+def test_dragin_alone_reads_attention():
+    readers = [name for name, p in PRESETS.items() if p.trigger.reads_attention or p.query.reads_attention]
+    assert readers == ["dragin"]
 
 
 def test_settings_of_every_part_by_their_names():
