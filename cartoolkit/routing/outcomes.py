@@ -1,0 +1,355 @@
+"""What became of each call: counted when it ends, and counted again if somebody rejects the answer later.
+
+A call that ends well is a success at once, because most answers are never judged. A verdict may follow,
+once: a rejection turns the success into a failure, an acceptance confirms it. How sure the verdict is moves
+only the moving average of quality, never the counts. Everything here is a pure function of the rows, in their
+order, so a replayed ledger gives the same figures again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = [
+    "EMA_ALPHA",
+    "VERDICT_WINDOW",
+    "Booking",
+    "Completion",
+    "ModelProfile",
+    "OutcomeTracker",
+    "Tally",
+    "Verdict",
+]
+
+EMA_ALPHA = 0.2
+"""Weight of the newest verdict in the moving average of quality; the last ten make up nine tenths of it."""
+
+VERDICT_WINDOW = 7 * 24 * 3600.0
+"""Seconds after a call within which a verdict on it counts."""
+
+Booking = Literal[
+    "booked", "known already", "unknown trace", "judged before", "no answer to judge", "too late"
+]
+"""What a row changed: only "booked" changed something."""
+
+# Ids and names only: an error's text may quote a prompt or a key, and neither belongs into a file that stays.
+_Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@/+-]+$", max_length=200)]
+_Name = Annotated[str, Field(pattern=r"^[a-z0-9_]+$", max_length=40)]
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Count = Annotated[int, Field(ge=0, lt=2**53)]
+_Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Completion(_Row):
+    """One attempt of one model that has ended. None is unknown; it is never written as 0.
+
+    Attributes:
+        trace_id: names this attempt; an attempt of another model after it has another id.
+        model_id: of the model, ``provider/name:variant``.
+        task: what it was asked for, such as ``chat``.
+        time: when it ended, seconds since 1970.
+        outcome: "inconclusive" says nothing about the model: it refused, or the caller was at fault or left.
+        reason: why it is not a success, in one word; "" for a success.
+        latency_ms: from the request to the end of the answer.
+        prompt_tokens: read.
+        completion_tokens: sampled.
+        usd: what was billed; 0 only if nobody bills for it, as for a model on this machine.
+        usd_is_estimate: the bill was worked out from a price list, not told by the provider.
+    """
+
+    kind: Literal["completion"] = "completion"
+    trace_id: _Id
+    model_id: _Id
+    task: _Name
+    time: _Time
+    outcome: Literal["success", "failure", "inconclusive"] = "success"
+    reason: Literal["", "error", "timeout", "out_of_memory", "refused", "cancelled", "invalid_request"] = ""
+    latency_ms: _Amount | None = None
+    prompt_tokens: _Count | None = None
+    completion_tokens: _Count | None = None
+    usd: _Amount | None = None
+    usd_is_estimate: bool = False
+
+    @model_validator(mode="after")
+    def _reason_fits(self) -> Self:
+        blames_nobody = self.reason in {"refused", "cancelled", "invalid_request"}
+        fitting = "success" if not self.reason else "inconclusive" if blames_nobody else "failure"
+        if self.outcome != fitting:
+            raise ValueError(f"reason {self.reason!r} goes with outcome {fitting!r}, not {self.outcome!r}")
+        return self
+
+
+class Verdict(_Row):
+    """What somebody, or something, found of an answer.
+
+    Attributes:
+        trace_id: of the attempt that gave the answer.
+        accepted: False turns the success that was booked into a failure.
+        time: seconds since 1970.
+        confidence: how sure the verdict is, 0 to 1; a click is 1, a guess from what happened next is less.
+    """
+
+    kind: Literal["verdict"] = "verdict"
+    trace_id: _Id
+    accepted: bool
+    time: _Time
+    confidence: float = Field(default=1.0, ge=0, le=1)
+
+    @property
+    def quality(self) -> float:
+        """The verdict as a quality from 0 to 1: the confidence, or 1 less it for a rejection.
+
+        >>> Verdict(trace_id="a", accepted=False, time=0, confidence=0.75).quality
+        0.25
+        """
+        return self.confidence if self.accepted else 1 - self.confidence
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Calls of one model, in all or of one task.
+
+    Attributes:
+        calls: attempts that ended, however they did.
+        success_count: ended well and were not rejected.
+        fail_count: failed, or were rejected.
+        inconclusive_count: say nothing about the model.
+        accepted: verdicts that confirmed a success.
+        rejected: verdicts that reversed one.
+        ema_quality: moving average of the verdicts' quality; None without a verdict. A call that failed
+            has no answer whose quality could be told, so it counts in `fail_count` alone.
+        quality_sum: of all verdicts, for their plain mean.
+        timed, total_latency_ms: answers whose time is known, and their time. A call that failed is not among
+            them: failing at once is not being fast.
+        counted, prompt_tokens, completion_tokens: calls whose tokens are known, and their tokens.
+        priced, usd: calls whose bill is known, and the bills' sum.
+        estimated: of these, how many bills are estimates.
+    """
+
+    calls: int = 0
+    success_count: int = 0
+    fail_count: int = 0
+    inconclusive_count: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    ema_quality: float | None = None
+    quality_sum: float = 0.0
+    timed: int = 0
+    total_latency_ms: float = 0.0
+    counted: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    priced: int = 0
+    usd: float = 0.0
+    estimated: int = 0
+
+    def with_completion(self, row: Completion) -> Tally:
+        """The tally after one more call."""
+        is_success = row.outcome == "success"
+        is_timed = is_success and row.latency_ms is not None
+        is_counted = row.prompt_tokens is not None and row.completion_tokens is not None
+        is_priced = row.usd is not None
+        return dataclasses.replace(
+            self,
+            calls=self.calls + 1,
+            success_count=self.success_count + is_success,
+            fail_count=self.fail_count + (row.outcome == "failure"),
+            inconclusive_count=self.inconclusive_count + (row.outcome == "inconclusive"),
+            timed=self.timed + is_timed,
+            total_latency_ms=self.total_latency_ms + (row.latency_ms or 0.0) * is_timed,
+            counted=self.counted + is_counted,
+            prompt_tokens=self.prompt_tokens + (row.prompt_tokens or 0) * is_counted,
+            completion_tokens=self.completion_tokens + (row.completion_tokens or 0) * is_counted,
+            priced=self.priced + is_priced,
+            usd=self.usd + (row.usd or 0.0),
+            estimated=self.estimated + (is_priced and row.usd_is_estimate),
+        )
+
+    def with_verdict(self, row: Verdict) -> Tally:
+        """The tally after a verdict on one of its successes.
+
+        The first verdict is the average; each later one moves it by `EMA_ALPHA` of the distance.
+
+        >>> tally = Tally(calls=2, success_count=2)
+        >>> tally = tally.with_verdict(Verdict(trace_id="a", accepted=True, time=1))
+        >>> tally.with_verdict(Verdict(trace_id="b", accepted=False, time=2)).ema_quality  # 1 + 0.2 * (0 - 1)
+        0.8
+        """
+        before = self.ema_quality
+        is_rejected = not row.accepted
+        return dataclasses.replace(
+            self,
+            success_count=self.success_count - is_rejected,
+            fail_count=self.fail_count + is_rejected,
+            accepted=self.accepted + row.accepted,
+            rejected=self.rejected + is_rejected,
+            ema_quality=row.quality if before is None else before + EMA_ALPHA * (row.quality - before),
+            quality_sum=self.quality_sum + row.quality,
+        )
+
+    @property
+    def judged(self) -> int:
+        """Answers with a verdict."""
+        return self.accepted + self.rejected
+
+    @property
+    def success_rate(self) -> float | None:
+        """Successes among what succeeded or failed; None while there is neither, never an invented half."""
+        resolved = self.success_count + self.fail_count
+        return self.success_count / resolved if resolved else None
+
+    @property
+    def mean_latency_ms(self) -> float | None:
+        """Mean time of an answer; None if no time is known."""
+        return self.total_latency_ms / self.timed if self.timed else None
+
+    @property
+    def mean_quality(self) -> float | None:
+        """Plain mean of the verdicts' quality; None without a verdict."""
+        return self.quality_sum / self.judged if self.judged else None
+
+    @property
+    def tokens_per_success(self) -> float | None:
+        """All tokens, those of failures too, for one success; None if a call's tokens are unknown."""
+        known = self.success_count and self.counted == self.calls
+        return (self.prompt_tokens + self.completion_tokens) / self.success_count if known else None
+
+    @property
+    def usd_per_success(self) -> float | None:
+        """All bills, those of failures too, for one success; None if a call's bill is unknown."""
+        return self.usd / self.success_count if self.success_count and self.priced == self.calls else None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProfile:
+    """What is known of one model from its calls.
+
+    Attributes:
+        model_id: of the model.
+        total: all its calls.
+        tasks: the same by task.
+        updated_at: time of the latest row about it, seconds since 1970; None if there is none.
+    """
+
+    model_id: str
+    total: Tally = Tally()
+    tasks: Mapping[str, Tally] = field(default_factory=lambda: MappingProxyType({}))
+    updated_at: float | None = None
+
+    def task_stats(self, task: str) -> Tally:
+        """Its calls of one task; all zero if there is none."""
+        return self.tasks.get(task, Tally())
+
+    def should_degrade(self, threshold: int) -> bool:
+        """Whether it failed over `threshold` times more often than it succeeded.
+
+        >>> ModelProfile("a/b", Tally(success_count=2, fail_count=5)).should_degrade(3)  # 5 > 2 + 3 is false
+        False
+        """
+        return self.total.fail_count > self.total.success_count + threshold
+
+    def _with(self, row: Completion | Verdict, task: str) -> ModelProfile:
+        def add(tally: Tally) -> Tally:
+            return tally.with_completion(row) if isinstance(row, Completion) else tally.with_verdict(row)
+
+        tasks = MappingProxyType({**self.tasks, task: add(self.task_stats(task))})
+        updated = row.time if self.updated_at is None else max(self.updated_at, row.time)
+        return ModelProfile(self.model_id, add(self.total), tasks, updated)
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call on which a verdict may still come."""
+
+    row: Completion
+    judged: bool = False
+
+
+class OutcomeTracker:
+    """The profiles that a sequence of rows gives, row by row.
+
+    An attempt is booked once, whatever id it comes with again, and judged once. Both are remembered for
+    `VERDICT_WINDOW` after the attempt, by the rows' own times and not by a clock, so a replay books the same.
+
+    >>> tracker = OutcomeTracker()
+    >>> tracker.apply(Completion(trace_id="t1", model_id="lab/small:q4", task="chat", time=10))
+    'booked'
+    >>> tracker.apply(Verdict(trace_id="t1", accepted=False, time=20))
+    'booked'
+    >>> tracker.apply(Verdict(trace_id="t1", accepted=True, time=30))
+    'judged before'
+    >>> tracker.profile("lab/small:q4").total.fail_count
+    1
+    """
+
+    def __init__(self) -> None:
+        self._profiles: dict[str, ModelProfile] = {}
+        self._calls: OrderedDict[str, _Call] = OrderedDict()
+
+    @classmethod
+    def replay(cls, rows: Iterable[Completion | Verdict]) -> Self:
+        """A tracker that has seen `rows` in their order."""
+        tracker = cls()
+        for row in rows:
+            tracker.apply(row)
+        return tracker
+
+    def apply(self, row: Completion | Verdict) -> Booking:
+        """Book a row; the answer says whether it changed anything, and why not."""
+        booking = self._complete(row) if isinstance(row, Completion) else self._judge(row)
+        self._forget(row.time)
+        return booking
+
+    def _complete(self, row: Completion) -> Booking:
+        if row.trace_id in self._calls:
+            return "known already"
+        self._calls[row.trace_id] = _Call(row)
+        self._book(row, row)
+        return "booked"
+
+    def _judge(self, row: Verdict) -> Booking:
+        call = self._calls.get(row.trace_id)
+        if call is None:
+            return "unknown trace"
+        if call.row.outcome != "success":
+            return "no answer to judge"
+        if call.judged:
+            return "judged before"
+        if row.time - call.row.time > VERDICT_WINDOW:
+            return "too late"
+        call.judged = True
+        self._book(row, call.row)
+        return "booked"
+
+    def _book(self, row: Completion | Verdict, call: Completion) -> None:
+        profile = self.profile(call.model_id)
+        self._profiles[call.model_id] = profile._with(row, call.task)  # noqa: SLF001 - of this module
+
+    def _forget(self, now: float) -> None:
+        while self._calls:
+            first = next(iter(self._calls.values()))
+            if now - first.row.time <= VERDICT_WINDOW:
+                return
+            self._calls.popitem(last=False)
+
+    @property
+    def profiles(self) -> dict[str, ModelProfile]:
+        """Every model that was called, in the order of first calls."""
+        return dict(self._profiles)
+
+    def profile(self, model_id: str) -> ModelProfile:
+        """One model's profile; an empty one if it was never called."""
+        return self._profiles.get(model_id, ModelProfile(model_id))
