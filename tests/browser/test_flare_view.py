@@ -122,8 +122,8 @@ def test_controls_appear_as_the_policy_has_settings(book):
     every = ["threshold", "look-ups", "passages"]
     for policy, expected in (("none", []), ("upfront", ["passages"]), ("flare", every), ("rollback", every)):
         menu.select_option(policy)
+        book.until(lambda policy=policy: book.python("view.policy.name") == policy)
         book.until(lambda expected=expected: shown() == expected)
-        assert book.python("view.policy.name") == policy
 
 
 def test_a_slow_look_up_is_told_and_can_be_stopped(notebook):
