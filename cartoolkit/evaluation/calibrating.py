@@ -40,7 +40,7 @@ Rule = Literal["recall", "youden", "f1"]
 
 _PROBABILITIES = tuple(round(0.05 * i, 2) for i in range(1, 20))
 _NATS = tuple(round(0.25 * i, 2) for i in range(1, 21))
-_UNIT = {"EntropyAbove": _NATS, "EntropyTrend": _NATS}
+_UNIT = {"EntropyAbove": _NATS, "EntropyAttention": _NATS, "EntropyTrend": _NATS}
 _TENTHS = [i / 10 for i in range(1, 10)]
 
 

@@ -5,6 +5,7 @@ import pytest
 from scripted_answers import steps, tokens
 
 from cartoolkit.errors import InvalidRequest
+from cartoolkit.evaluation.calibrating import calibrate
 from cartoolkit.retrieval import AttendedWords, EntropyAttention, EveryTokens, Policy, preset, simulate
 from cartoolkit.retrieval.queries import Situation
 from cartoolkit.retrieval.triggers import Fire
@@ -205,6 +206,13 @@ def test_the_preset_writes_the_sentence_anew_with_what_the_attended_words_found(
     assert look_up.query == "melts 1337 K Gold"
     assert simulate(run(), preset("dragin", max_words=2), QUESTION).look_ups[0].query == "melts Gold"
     assert simulate(run(), preset("dragin", threshold=1.6), QUESTION).look_ups == ()
+
+
+def test_calibration_takes_its_threshold_for_nats_above_which_it_fires():
+    known = {"max_prob": 0.5, "logprob": -0.7}
+    runs = [run([piece("Paris", entropy, [], **known)]) for entropy in (0.5, 3.0)]
+    found = calibrate(runs, ["Q?", "Q?"], "dragin", right=[True, False], thresholds=[0.4, 1.0, 4.0])
+    assert found.threshold == 1.0
 
 
 def test_a_trace_in_memory_replays_as_its_steps_do():
