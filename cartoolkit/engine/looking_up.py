@@ -288,7 +288,12 @@ class _Writing:
             self._prompt = prompt = self._grounding.prompt(decision.context).ids
         else:
             unseen = ()
-        event = retrieval_event(look_up, report, decision, at=at, ended=ended, ms=ms, unseen=len(unseen))
+        figures = {"ms": ms, "unseen": len(unseen)}
+        if isinstance(decision, ResumeFrom):
+            figures["context_tokens"] = sum(
+                self._grounding.count_tokens(hit.text) for hit in decision.context
+            )
+        event = retrieval_event(look_up, report, decision, at=at, ended=ended, **figures)
         yield LookedUp(event, prompt, _dropped(dropped))
         if prompt is not None:
             self._reading_for, self._reading_since = event, self._clock.now()

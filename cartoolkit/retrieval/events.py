@@ -28,11 +28,12 @@ def retrieval_event(
     """The event of one look-up.
 
     Its data: ``query``, ``reason``, ``position``, ``trigger_steps``, ``upfront``; ``outcome`` (``found``,
-    ``nothing``, ``failed`` or ``timeout``); ``hits``, each with id, score, source and text; ``added``, the
-    ids of those that entered the prompt; ``keep`` and ``dropped`` tokens; ``ended`` and ``note``.
-    An engine adds ``ms``; ``unseen``, how many steps from `at` on were decoded before the policy was asked and
-    were dropped as well (a possible stop string holds steps back); and after something was found
-    ``prefill_tokens``, ``reused_tokens`` and ``prefill_ms`` of reading the prompt again.
+    ``nothing``, ``failed`` or ``timeout``); ``hits``, each with id, title, score, source and text; ``added``,
+    the ids of those that entered the prompt; ``keep`` and ``dropped`` tokens; ``ended`` and ``note``.
+    An engine adds ``ms``; ``unseen``, how many steps from `at` on were decoded before the policy was asked
+    and were dropped as well (a possible stop string holds steps back); and after something was found
+    ``context_tokens``, those of all passages in the prompt, and ``prefill_tokens``, ``reused_tokens`` and
+    ``prefill_ms`` of reading it again.
 
     Args:
         look_up: what was asked.
@@ -62,7 +63,7 @@ def retrieval_event(
 
 
 def _plain(hit: Any) -> dict[str, Any]:  # noqa: ANN401 - a Hit or what stands for one
-    return {"id": hit.id, "score": hit.score, "source": hit.source, "text": hit.text}
+    return {name: getattr(hit, name) for name in ("id", "title", "score", "source", "text")}
 
 
 def _outcome(report: Report, resumed: ResumeFrom | None) -> str:

@@ -82,6 +82,7 @@ class PastLookUp:
         prefill_tokens: prompt tokens that were read because of it; None where none were, or not yet.
         reused_tokens: tokens of the new prompt that were in the cache already; None likewise.
         prefill_ms: milliseconds that reading took; None likewise.
+        context_tokens: tokens of all passages in the prompt after it; None if it changed none.
     """
 
     number: int
@@ -101,6 +102,7 @@ class PastLookUp:
     prefill_tokens: int | None
     reused_tokens: int | None
     prefill_ms: float | None
+    context_tokens: int | None = None
 
     @property
     def resumes_at(self) -> int:
@@ -157,6 +159,7 @@ def _read(event: Event, number: int) -> PastLookUp:
         prefill_tokens=_count(data, "prefill_tokens"),
         reused_tokens=_count(data, "reused_tokens"),
         prefill_ms=_number(data, "prefill_ms"),
+        context_tokens=_count(data, "context_tokens"),
     )
 
 

@@ -111,15 +111,15 @@ def _hit(hit: FoundPassage, effect: Effect) -> ShownHit:
 
 
 def _budget(header: TraceHeader, steps: Sequence[Step], look_ups: Sequence[PastLookUp]) -> BudgetUsed:
-    """From the tally at the end of the run, and from what there is until then."""
-    limits, tally = policy_part(header, "budget"), (header.retrieval or {}).get("tally") or {}
+    limits = policy_part(header, "budget")
+    known = (each.context_tokens for each in reversed(look_ups) if each.context_tokens is not None)
     new = sum(look_up.outcome == "found" and not look_up.upfront for look_up in look_ups)
     return BudgetUsed(
-        retrievals=tally.get("retrievals", new),
+        retrievals=new,
         max_retrievals=limits.get("max_retrievals", 0),
-        kept=tally.get("kept", sum(step.kept for step in steps)),
-        decoded=tally.get("decoded", len(steps)),
-        fruitless=tally.get("fruitless", sum(look_up.outcome != "found" for look_up in look_ups)),
-        context_tokens=tally.get("context_tokens"),
+        kept=sum(step.kept for step in steps),
+        decoded=len(steps),
+        fruitless=sum(look_up.outcome != "found" for look_up in look_ups),
+        context_tokens=next(known, 0),
         max_context_tokens=limits.get("max_context_tokens"),
     )

@@ -123,7 +123,7 @@ class Notebook:
         self.tokens(nth).nth(count - 1).wait_for(timeout=timeout)
 
     def slow_down(self, milliseconds=150):
-        """Let every forward of the model take at least so long: a small one is done before a page is asked."""
+        """Let every forward of the model take at least so long: else it is done before a page is asked."""
         self.do(
             "import time\n"
             "def slow_forward(ids, pos, decoder=engine.decoder):\n"

@@ -7,7 +7,7 @@ import time
 import pytest
 import write_protocol_examples as examples
 from front_end import FrontEnd
-from test_run_view_messages import FAILED, READ, TALLY, example, flare_session, look_up, plain
+from test_run_view_messages import FAILED, READ, example, flare_session, look_up, plain
 
 import cartoolkit as ct
 from cartoolkit.errors import EngineBusy, InvalidRequest
@@ -451,7 +451,6 @@ def test_what_stands_beside_a_run_is_told_as_the_browser_is_tested_with():
         examples.flare_steps(),
         look_up(3, **READ),
         look_up(5, **FAILED),
-        tally=TALLY,
         done=42,
         total=42,
     )

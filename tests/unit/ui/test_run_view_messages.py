@@ -104,7 +104,6 @@ RETRIEVAL = {
     "retriever": "FTSRetriever",
     "passages": 2,
 }
-TALLY = {"kept": 5, "decoded": 6, "retrievals": 1, "fruitless": 1, "context_tokens": 11}
 
 
 def look_up(at, **data):
@@ -139,19 +138,20 @@ def look_up(at, **data):
         "note": "1 did not fit into max_context_tokens=64",
         "ms": 4.5,
         "unseen": 0,
+        "context_tokens": 11,
     }
     return Event(kind="retrieval", text="Looked up.", at=at, data=known | data)
 
 
-def flare_session(state, steps, *look_ups, tally=None, **rest):
-    retrieval = RETRIEVAL if tally is None else {**RETRIEVAL, "tally": tally}
+def flare_session(state, steps, *look_ups, **rest):
     return stub_session(
-        state, steps, look_ups=look_ups, retrieval=retrieval, start="update_flare_start.json", **rest
+        state, steps, look_ups=look_ups, retrieval=RETRIEVAL, start="update_flare_start.json", **rest
     )
 
 
 READ = {"prefill_tokens": 30, "reused_tokens": 12, "prefill_ms": 62.5}
 FAILED = {
+    "context_tokens": None,
     "query": "What is the capital of Australia? It is Canberra",
     "reason": "'.' at 0.500, below 0.6",
     "position": 4,
@@ -186,9 +186,7 @@ def test_look_ups_are_told_as_the_browser_is_tested_with_and_only_what_is_new():
         ("look_up", flare_session("prefilling", after[:3], look_up(3), done=12, total=42), 2, False),
         (
             "replay",
-            flare_session(
-                "finished", after, look_up(3, **READ), look_up(5, **FAILED), tally=TALLY, done=42, total=42
-            ),
+            flare_session("finished", after, look_up(3, **READ), look_up(5, **FAILED), done=42, total=42),
             0,
             True,
         ),
