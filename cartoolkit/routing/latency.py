@@ -57,10 +57,13 @@ class Expected:
         bases: list[Basis] = [basis for _, _, basis in self.parts]
         return weakest(*bases)
 
+    @property
+    def shown(self) -> str:
+        """The parts in words, such as `load 1,000 assumed + first token 240 declared`."""
+        return " + ".join(f"{name} {ms:,.0f} {basis}" for name, ms, basis in self.parts)
+
     def __str__(self) -> str:
-        """Such as `1,240 ms (load 1,000 assumed + first token 240 declared)`."""
-        parts = " + ".join(f"{name} {ms:,.0f} {basis}" for name, ms, basis in self.parts)
-        return f"{self.ms:,.0f} ms ({parts})"
+        return f"{self.ms:,.0f} ms ({self.shown})"
 
 
 def expected_latency(model: ModelSchema, demand: Demand, machine: Machine, *, first_token: bool) -> Expected:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cartoolkit.routing.complexity import capability_for
 from cartoolkit.routing.figures import Basis, weakest
-from cartoolkit.routing.latency import expected_latency
+from cartoolkit.routing.latency import Expected, expected_latency
 from cartoolkit.routing.situation import NO_EVIDENCE, Demand, Evidence, Machine
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def score(
     half = HALF_FIRST_TOKEN_MS if profile.first_token else HALF_ANSWER_MS
     return Score(
         quality=quality_term(model, profile.quality, task, evidence),
-        latency=latency_term(expected.ms, half, profile.latency, expected.basis, str(expected)),
+        latency=latency_term(expected, half, profile.latency),
         cost=cost_term(model, demand, profile.cost),
         local_bonus=profile.local_bonus if model.is_local else 0.0,
         latency_ms=expected.ms,
@@ -184,14 +184,14 @@ def _basis_of_most(parts: list[tuple[int, float, Basis, str]]) -> Basis:
     return weakest(*bases)
 
 
-def latency_term(ms: float, half: float, weight: float, basis: Basis, expected: str) -> Term:
+def latency_term(expected: Expected, half: float, weight: float) -> Term:
     """Latency: one half at `half` milliseconds, and 1 at none at all.
 
-    >>> latency_term(500, 500, 0.85, "measured", "500 ms").value
+    >>> latency_term(Expected((("first token", 500, "measured"),)), 500, 0.85).value
     0.5
     """
-    value = half / (half + ms)
-    return Term("latency", value, weight, basis, f"{half:,.0f} / ({half:,.0f} + {expected})")
+    arithmetic = f"{half:,.0f} / ({half:,.0f} + {expected.ms:,.0f}) [{expected.shown}]"
+    return Term("latency", half / (half + expected.ms), weight, expected.basis, arithmetic)
 
 
 def cost_term(model: ModelSchema, demand: Demand, weight: float) -> Term:
@@ -206,10 +206,11 @@ def cost_term(model: ModelSchema, demand: Demand, weight: float) -> Term:
     0.25
     """
     if model.is_local and not model.cost.is_priced:
-        return Term("cost", 1.0, weight, "assumed", "runs here, nobody bills")
+        return Term("cost", 1.0, weight, "assumed", "1 [runs here, nobody bills]")
     usd = _price(model, demand)
     if usd is None:
-        return Term("cost", 0.5, weight, "assumed", f"price not known, counted as ${HALF_USD:g}")
+        arithmetic = f"{HALF_USD:g} / ({HALF_USD:g} + ${HALF_USD:g}) [price not known]"
+        return Term("cost", 0.5, weight, "assumed", arithmetic)
     items = model.cost.bill(demand.prompt_tokens, demand.output_tokens, cached=demand.cached_tokens)
     shown = " + ".join(f"{tokens:,} {name} × {rate:g}" for name, tokens, rate in items)
     arithmetic = f"{HALF_USD:g} / ({HALF_USD:g} + ${usd:.6g}) [{shown}, per million]"
