@@ -21,7 +21,7 @@ def test_a_short_question_is_simple(prompt):
     "prompt",
     [
         "Write an invitation to the eightieth birthday of my grandmother on Saturday, with cake and music.",
-        "I need:\n- green apples;\n- pears.\nWhat do I say at the market, so that the people there understand it?",
+        "I need:\n- green apples;\n- ripe pears.\nWhat do I say to the people at the market in the afternoon?",
     ],
 )
 def test_a_longer_request_without_other_marks_is_medium(prompt):
