@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+import filelock  # noqa: F401 - imported on first use otherwise, by each writer anew
+
 from cartoolkit.routing import ledger as module
 from cartoolkit.routing.ledger import Ledger
 from cartoolkit.routing.outcomes import Completion
