@@ -63,6 +63,8 @@ class Figure(Row):
     def _from_a_bare_number(cls, given: Any) -> Any:  # noqa: ANN401
         if isinstance(given, int | float) and not isinstance(given, bool):
             return {"value": given}
+        if not isinstance(given, dict | Figure):
+            raise ValueError("must be a number, or a table with 'value' and perhaps 'basis'")  # noqa: TRY004
         return given
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from cartoolkit.errors import InvalidRequest
+from cartoolkit.routing.checks import require_number
 from cartoolkit.routing.schema import CAPABILITIES, Capability
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ class Profile:
 
     def __post_init__(self) -> None:
         for name in ("quality", "latency", "cost", "local_bonus"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InvalidRequest(f"{name} must be a number from 0 to 1; got {getattr(self, name)!r}.")
+            require_number(name, getattr(self, name), least=0, most=1)
         if not math.isclose(total := math.fsum(self.weights), 1, abs_tol=_TOLERANCE):
             raise InvalidRequest(
                 f"the weights of quality, latency and cost must sum to 1; {self.quality:g} + "

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING
 
 from cartoolkit.errors import InvalidRequest, ModelNotFound
+from cartoolkit.models.admission import checkpoint_served
 from cartoolkit.models.catalog import CATALOG
 from cartoolkit.models.engines import ENGINES, engine_status
 from cartoolkit.models.fetch import is_ready
@@ -19,9 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cartoolkit.models.catalog import CatalogEntry
+    from cartoolkit.models.checkpoint import Checkpoint
     from cartoolkit.models.engines import EngineName
 
-__all__ = ["Registry", "catalog_rows"]
+__all__ = ["Registry", "catalog_rows", "checkpoint_rows"]
 
 
 class Registry:
@@ -190,6 +193,46 @@ def _catalog_row(entry: CatalogEntry, engine: EngineName) -> ModelSchema:
         weights_ready=is_ready(entry, "gguf" if packed else "safetensors"),
         downloads_weights=True,
     )
+
+
+def checkpoint_rows(checkpoint: Checkpoint, engines: Iterable[EngineName] = ENGINES) -> list[ModelSchema]:
+    """One row for a checkpoint on each engine, such as one in a folder of the caller's own.
+
+    Each engine's library is asked whether it serves the checkpoint, and is imported for that.
+
+    Args:
+        checkpoint: as inspected by `cartoolkit.models.inspect_checkpoint`.
+        engines: which ones; those that cannot serve it get a row that says why.
+    """
+    return [_checkpoint_row(checkpoint, engine) for engine in engines]
+
+
+def _checkpoint_row(checkpoint: Checkpoint, engine: EngineName) -> ModelSchema:
+    verdict = checkpoint_served(checkpoint, engine)
+    quantization = checkpoint.quantization
+    is_packed = quantization is not None and quantization.is_packed
+    variant = f":{_as_part(quantization.name)}" if quantization is not None and is_packed else ""
+    return ModelSchema(
+        id=f"{engine}/{_as_part(checkpoint.name)}{variant}",
+        name=f"{checkpoint.name} ({engine})",
+        family=checkpoint.model_type,
+        capabilities=("generate",),
+        context_length=checkpoint.context_length,
+        # Of packed safetensors only the packed words are known.
+        parameters=None if is_packed and checkpoint.format != "gguf" else checkpoint.parameters or None,
+        quantization=quantization.name if quantization is not None and is_packed else None,
+        cost=Cost(size_mb=Figure(value=checkpoint.weight_bytes / 1e6)),
+        source=Source(kind="folder", location=str(checkpoint.path), engine=engine),
+        tags=(checkpoint.licence,) if checkpoint.licence else (),
+        available=bool(verdict),
+        unavailable_because=verdict.reason,
+        weights_ready=True,
+    )
+
+
+def _as_part(name: str) -> str:
+    """A name as a part of an id: what an id cannot hold becomes a dash."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") or "model"
 
 
 def _file_type(entry: CatalogEntry) -> str | None:

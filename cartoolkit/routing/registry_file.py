@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,9 @@ def read_rows(path: str | Path) -> list[ModelSchema]:
     """The models that a file declares, in its order.
 
     JSON holds a list of objects, or an object with such a list under ``models``; TOML holds ``[[models]]``
-    tables. The fields are those of `ModelSchema`. Every row becomes a community row, whatever it says.
+    tables. The fields are those of `ModelSchema`. Every row becomes a community row, whatever it says. The
+    location of a ``folder`` is looked for from the file's own folder on; if nothing is there, its weights are
+    not ready.
 
     Args:
         path: a file that ends in `.json` or `.toml`.
@@ -40,7 +43,8 @@ def read_rows(path: str | Path) -> list[ModelSchema]:
         InvalidRegistry: the file cannot be read or parsed, or a row is wrong; the message names each fault.
     """
     place = Path(path).expanduser()
-    return rows_from(_parsed(place), origin=place.name)
+    rows = _list_of_rows(_parsed(place), place.name)
+    return rows_from([_looked_for(row, place.parent) for row in rows], origin=place.name)
 
 
 def rows_from(given: object, *, origin: str = "this list") -> list[ModelSchema]:
@@ -102,9 +106,24 @@ def _list_of_rows(given: object, origin: str) -> Sequence[Mapping[str, Any]]:
     return given
 
 
+def _looked_for(row: Mapping[str, Any], base: Path) -> Mapping[str, Any]:
+    """A row whose folder is an absolute path, and which says whether something is there."""
+    source = row.get("source")
+    if not isinstance(source, dict) or source.get("kind") != "folder":
+        return row
+    location = source.get("location")
+    if not isinstance(location, str) or not location:
+        return row
+    # os.path, which answers False for a name that no file system allows.
+    path = os.path.abspath(os.path.join(base, os.path.expanduser(location)))  # noqa: PTH100, PTH111, PTH118
+    return {"weights_ready": os.path.exists(path), **row, "source": {**source, "location": path}}  # noqa: PTH110
+
+
 def _called(number: int, row: Mapping[str, Any]) -> str:
     named = row.get("id")
-    return f"row {number} ({named})" if isinstance(named, str) and named else f"row {number}"
+    if not isinstance(named, str) or not named:
+        return f"row {number}"
+    return f"row {number} ({named if named.isprintable() and len(named) <= 60 else _shown(named)})"
 
 
 def _sentences(error: ValidationError) -> Iterator[str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cartoolkit.errors import InvalidRequest
+from cartoolkit.routing.checks import require_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,19 +44,21 @@ PRIOR_STRENGTH = 4.0
 FLOOR = 0.01
 """The least alpha and beta: a Beta distribution needs both above zero."""
 
+WEAKEST_PRIOR = 0.01
+
 
 @dataclass(frozen=True, slots=True)
 class Deterministic:
     """Take the largest expected worth; equal ones by the order of the ids.
 
     Attributes:
-        prior_strength: K, above 0.
+        prior_strength: K, 0.01 or more.
     """
 
     prior_strength: float = PRIOR_STRENGTH
 
     def __post_init__(self) -> None:
-        _require_strength(self.prior_strength)
+        require_number("prior_strength", self.prior_strength, least=WEAKEST_PRIOR)
 
     def __str__(self) -> str:
         return "the best expected worth"
@@ -68,14 +70,16 @@ class Thompson:
 
     Attributes:
         seed: makes one choice repeatable; or a generator, which goes on from choice to choice.
-        prior_strength: K, above 0; the larger it is, the longer the score alone decides.
+        prior_strength: K, 0.01 or more; the larger it is, the longer the score alone decides.
     """
 
     seed: int | np.random.Generator | None = None
     prior_strength: float = PRIOR_STRENGTH
 
     def __post_init__(self) -> None:
-        _require_strength(self.prior_strength)
+        require_number("prior_strength", self.prior_strength, least=WEAKEST_PRIOR)
+        if self.seed is not None and not isinstance(self.seed, np.random.Generator):
+            require_number("seed", self.seed, least=0, whole=True)
 
     def __str__(self) -> str:
         return "the largest worth of one draw each (Thompson)"
@@ -200,8 +204,3 @@ def win_shares(
     alpha, beta = posterior(scores, *counts, prior_strength)
     worths = draw_worths(scores, alpha, beta, np.random.default_rng(seed), size=(draws,))
     return np.bincount(worths.argmax(axis=1), minlength=len(scores)) / draws
-
-
-def _require_strength(value: float) -> None:
-    if not 0 < value < float("inf"):
-        raise InvalidRequest(f"prior_strength must be a number above 0; got {value!r}.")

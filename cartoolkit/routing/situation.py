@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cartoolkit.errors import InvalidRequest
+from cartoolkit.routing.checks import require_number
+from cartoolkit.routing.schema import CAPABILITIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from cartoolkit.routing.outcomes import Tally
     from cartoolkit.routing.schema import Capability
 
 __all__ = ["NO_EVIDENCE", "Demand", "Evidence", "Machine", "estimate_tokens"]
@@ -25,15 +28,6 @@ def estimate_tokens(text: str) -> int:
     2
     """
     return math.ceil(len(text) / CHARACTERS_A_TOKEN)
-
-
-def _require(name: str, value: float | None, least: float, *, whole: bool = False) -> None:
-    if value is None:
-        return
-    right = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not right or value < least or (whole and value != int(value)):
-        kind = "a whole number" if whole else "a number"
-        raise InvalidRequest(f"{name} must be {kind} of at least {least:g}; got {value!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +51,17 @@ class Demand:
     max_latency_ms: float | None = None
 
     def __post_init__(self) -> None:
-        _require("prompt_tokens", self.prompt_tokens, 0, whole=True)
-        _require("output_tokens", self.output_tokens, 1, whole=True)
-        _require("cached_tokens", self.cached_tokens, 0, whole=True)
-        _require("max_cost_usd", self.max_cost_usd, 0)
-        _require("max_latency_ms", self.max_latency_ms, 0)
+        require_number("prompt_tokens", self.prompt_tokens, least=0, whole=True)
+        require_number("output_tokens", self.output_tokens, least=1, whole=True)
+        require_number("cached_tokens", self.cached_tokens, least=0, whole=True)
+        for name in ("max_cost_usd", "max_latency_ms"):
+            if getattr(self, name) is not None:
+                require_number(name, getattr(self, name), least=0)
+        if isinstance(self.require, str) or set(self.require) - set(CAPABILITIES):
+            raise InvalidRequest(
+                f"require must be a list of capabilities; got {self.require!r}.",
+                hint=f"There are: {', '.join(CAPABILITIES)}.",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,15 @@ class Evidence:
     graded: int = 0
 
     def __post_init__(self) -> None:
-        _require("successes", self.successes, 0, whole=True)
-        _require("failures", self.failures, 0, whole=True)
-        _require("graded", self.graded, 0, whole=True)
-        if self.quality is not None and not 0 <= self.quality <= 1:
-            raise InvalidRequest(f"quality must be a number from 0 to 1; got {self.quality!r}.")
+        for name in ("successes", "failures", "graded"):
+            require_number(name, getattr(self, name), least=0, whole=True)
+        if self.quality is not None:
+            require_number("quality", self.quality, least=0, most=1)
+
+    @classmethod
+    def of(cls, tally: Tally) -> Evidence:
+        """What a tally of `outcomes` says: of all calls of a model, or of those of one task."""
+        return cls(tally.success_count, tally.fail_count, tally.ema_quality, tally.judged)
 
 
 NO_EVIDENCE = Evidence()

@@ -8,6 +8,11 @@ from cartoolkit.routing.complexity import assess, capability_for, task_for
 from cartoolkit.routing.intent import TASKS
 from cartoolkit.routing.schema import CAPABILITIES
 
+SHOPPING = """I need:
+- green apples;
+- sweet pears;
+What do I say to the people who sell them, here and in the other towns of the country?"""
+
 
 @pytest.mark.parametrize(
     "prompt",
@@ -21,7 +26,7 @@ def test_a_short_question_is_simple(prompt):
     "prompt",
     [
         "Write an invitation to the eightieth birthday of my grandmother on Saturday, with cake and music.",
-        "I need:\n- green apples;\n- ripe pears.\nWhat do I say to the people at the market in the afternoon?",
+        SHOPPING,
     ],
 )
 def test_a_longer_request_without_other_marks_is_medium(prompt):

@@ -32,6 +32,12 @@ def test_a_figure_is_a_finite_number_from_zero_on(value):
         Figure.model_validate({"value": value})
 
 
+@pytest.mark.parametrize("given", ["fast", [1], True])
+def test_a_figure_that_is_no_number_is_told_what_it_may_be(given):
+    with pytest.raises(ValidationError, match="must be a number, or a table with 'value'"):
+        Figure.model_validate(given)
+
+
 @pytest.mark.parametrize("ends", [{"low": 3}, {"high": 1}])
 def test_a_figure_lies_in_its_interval(ends):
     with pytest.raises(ValidationError, match="interval"):

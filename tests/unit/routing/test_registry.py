@@ -1,13 +1,17 @@
 """The list of models: what is put in, found, taken out, read from files, and known from the catalog."""
 
 import json
+from pathlib import Path
 
 import pytest
 from model_rows import row
 
 from cartoolkit.errors import InvalidRegistry, InvalidRequest, ModelNotFound
+from cartoolkit.models.admission import Verdict
 from cartoolkit.models.catalog import CATALOG
-from cartoolkit.routing.registry import Registry, catalog_rows
+from cartoolkit.models.checkpoint import Checkpoint
+from cartoolkit.models.quantization import Quantization
+from cartoolkit.routing.registry import Registry, catalog_rows, checkpoint_rows
 from cartoolkit.routing.registry_file import read_rows, rows_from
 
 GOOD = {"id": "acme/large", "capabilities": ["generate"], "source": {"kind": "remote_api"}}
@@ -124,6 +128,7 @@ def test_rows_are_read_from_json_with_or_without_the_word_models(tmp_path, whole
             "acme/b",
             "performance.ttft_ms: the interval's low end 6 is above the value 5",
         ),
+        ({"id": "a\nb"}, "'a\\nb'", "id: must be provider/name"),
         ({"id": "acme/large"}, "acme/large", "id is that of row 1 already"),
     ],
 )
@@ -213,3 +218,46 @@ def test_the_registry_shows_the_three_facts():
     frame = Registry([row("acme/large", weights_ready=True)]).to_frame()
     facts = frame.loc["acme/large", ["where", "available", "weights_ready", "downloads_weights"]]
     assert list(facts) == ["remote", True, True, False]
+
+
+def test_a_folder_is_looked_for_beside_the_file_that_names_it(tmp_path):
+    (tmp_path / "here").mkdir()
+    rows = [
+        GOOD | {"id": f"mine/{n}", "source": {"kind": "folder", "location": name}}
+        for n, name in enumerate(("here", "away", "\0"))
+    ]
+    (tmp_path / "models.json").write_text(json.dumps(rows))
+    here, away, odd = read_rows(tmp_path / "models.json")
+    assert (here.source.location, here.weights_ready) == (str(tmp_path / "here"), True)
+    assert (away.weights_ready, odd.weights_ready) == (False, False)
+    assert not away.downloads_weights
+
+
+def checkpoint(**changes):
+    """What inspecting a folder finds, without a folder."""
+    known = {
+        "path": Path("/models/My Model"), "name": "org/My Model", "config": {"max_position_embeddings": 2048},
+        "model_type": "llama", "architectures": ("LlamaForCausalLM",), "weight_files": (),
+        "weight_bytes": 3_000_000, "parameters": 1_500_000, "dtypes": ("BF16",), "format": "safetensors",
+        "quantization": None, "fingerprint": "", "tokenizer_hash": None, "is_catalog": False,
+        "licence": "MIT",
+    }  # fmt: skip
+    return Checkpoint(**known | changes)
+
+
+def test_a_checkpoint_gives_a_row_for_each_engine_and_the_reason_where_it_cannot_be_served():
+    # A pickle is read by torch alone; the others refuse it by its format, before a library is asked.
+    rows = checkpoint_rows(checkpoint(format="pickle"), ("mlx", "gguf"))
+    assert [model.id for model in rows] == ["mlx/org-My-Model", "gguf/org-My-Model"]
+    assert [model.available for model in rows] == [False, False]
+    assert all("pickle" in model.unavailable_because for model in rows)
+    model = rows[0]
+    assert (model.context_length, model.parameters, model.cost.size_mb.value) == (2048, 1_500_000, 3.0)
+    assert (model.trust_tier, model.weights_ready, model.source.engine) == ("community", True, "mlx")
+
+
+def test_of_packed_weights_the_number_is_not_known(monkeypatch):
+    monkeypatch.setattr("cartoolkit.routing.registry.checkpoint_served", lambda *_: Verdict(serves=True))
+    packed = checkpoint(quantization=Quantization.parse("mxfp4"))
+    (model,) = checkpoint_rows(packed, ("mlx",))
+    assert (model.id, model.parameters, model.available) == ("mlx/org-My-Model:mxfp4", None, True)

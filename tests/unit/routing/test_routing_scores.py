@@ -1,5 +1,6 @@
 """Scores: each term by hand, the orderings that the seed's comments promise, and monotonicity."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from model_rows import local, remote, row
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.routing.intent import PROFILES, WORKLOADS
 from cartoolkit.routing.latency import expected_latency
+from cartoolkit.routing.outcomes import Tally
 from cartoolkit.routing.scores import score
 from cartoolkit.routing.situation import Demand, Evidence, Machine, estimate_tokens
 
@@ -289,6 +291,8 @@ def test_every_term_lies_between_zero_and_one(workload, kind, quality, usd, ms):
         (lambda: Demand(output_tokens=0), "output_tokens must be a whole number of at least 1; got 0"),
         (lambda: Demand(max_cost_usd=float("nan")), "max_cost_usd must be a number of at least 0; got nan"),
         (lambda: Evidence(failures=0.5), "failures must be a whole number of at least 0; got 0.5"),
+        (lambda: Demand(require=("visio",)), "require must be a list of capabilities; got ('visio',)"),
+        (lambda: Demand(require="vision"), "require must be a list of capabilities; got 'vision'"),
         (lambda: Evidence(quality=2), "quality must be a number from 0 to 1; got 2"),
     ],
 )
@@ -296,6 +300,17 @@ def test_impossible_numbers_are_refused(make, said):
     with pytest.raises(InvalidRequest) as failure:
         make()
     assert str(failure.value).startswith(said)
+
+
+def test_the_numbers_of_numpy_are_numbers():
+    assert Demand(prompt_tokens=np.int64(3)).prompt_tokens == 3
+
+
+def test_a_tally_is_evidence():
+    tally = Tally(
+        calls=9, success_count=5, fail_count=3, inconclusive_count=1, accepted=1, rejected=2, ema_quality=0.4
+    )
+    assert Evidence.of(tally) == Evidence(successes=5, failures=3, quality=0.4, graded=3)
 
 
 def test_four_characters_count_as_a_token():

@@ -141,6 +141,12 @@ def test_a_prior_strength_is_above_zero(strategy, strength):
         strategy(prior_strength=strength)
 
 
+@pytest.mark.parametrize("seed", [-1, 0.5, "7", True])
+def test_a_seed_is_a_whole_number_or_a_generator(seed):
+    with pytest.raises(InvalidRequest, match="seed must be a whole number"):
+        Thompson(seed=seed)
+
+
 # -- a bandit --------------------------------------------------------------------------------------
 
 MEANS = np.array([0.9, 0.7, 0.5])
