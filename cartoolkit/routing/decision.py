@@ -106,14 +106,21 @@ class Decision:
 
     @property
     def reason(self) -> str:
-        """One sentence: which model, and by what."""
+        """Which model, and by what: its worth, and the score that this is made of."""
         if not self.eligible:
             return "No model may answer."
         first = self.eligible[0]
-        assert first.score
         if self.pinned:
             return f"{first.model.id} was named."
-        return f"{first.model.id} has {self.strategy}: {first.score.arithmetic} as {self.profile.name}."
+        assert first.score
+        assert first.drawn is not None
+        total = first.score.total
+        reliability = first.drawn / total if total else 0.0
+        worth = f"{reliability:.3f} × {total:.3f} = {first.drawn:.3f}"
+        return (
+            f"{first.model.id} has {self.strategy}, {worth}. "
+            f"Its score as {self.profile.name}: {first.score.arithmetic}."
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One row a model, indexed by id: every term with weight, value and basis, or the reasons."""

@@ -153,6 +153,14 @@ def test_a_decision_is_the_same_each_time_and_with_a_seed_too():
     assert len(set(chosen)) > 1
 
 
+def test_a_drawn_choice_shows_the_draw_that_made_it():
+    decision = decide(REGISTRY, plan(REGISTRY), DEMAND, strategy=Thompson(seed=5))
+    first = decision.eligible[0]
+    assert first.drawn == max(each.drawn for each in decision.eligible)
+    drawn, total, worth = map(float, re.search(r"(\S+) × (\S+) = (\S+)\. Its", decision.reason).groups())
+    assert (drawn * total, worth) == (pytest.approx(worth, abs=1e-3), pytest.approx(first.drawn, abs=5e-4))
+
+
 def test_high_stakes_try_nothing_out():
     wanted = plan(REGISTRY, intent={"high_stakes": True})
     chosen = {decide(REGISTRY, wanted, strategy=Thompson(seed=n)).model_id for n in range(40)}
@@ -208,7 +216,8 @@ def test_the_prompt_tells_the_task_where_nobody_did(prompt, task, said):
 
 PRINTED = """\
 interactive, chat: 100 tokens in, 400 out.
-acme/a has the best expected worth: 0.45 × 0.500 + 0.40 × 0.500 + 0.15 × 1.000 + 0.00 = 0.575 as interactive.
+acme/a has the best expected worth, 0.575 × 0.575 = 0.331. \
+Its score as interactive: 0.45 × 0.500 + 0.40 × 0.500 + 0.15 × 1.000 + 0.00 = 0.575.
 
 model      rank  score  quality         latency         cost            bonus  reliability  worth  wins
 acme/a     1     0.575  0.45 × 0.500 a  0.40 × 0.500 d  0.15 × 1.000 d  0.00   0.575        0.331  100%

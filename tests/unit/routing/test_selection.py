@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.routing.selection import (
@@ -47,6 +49,14 @@ def test_however_many_outcomes_there_are_the_score_keeps_its_say():
     seen = [Evidence(successes=10_000, failures=100)] * 2
     assert select(["a", "b"], [0.5, 0.6], seen, Deterministic()).order == (1, 0)
     assert win_shares([0.5, 0.6], seen)[1] > 0.999
+
+
+@settings(derandomize=True, deadline=None, database=None, max_examples=60)
+@given(st.floats(0, 1.2), st.floats(0, 1.2), st.integers(0, 50), st.integers(0, 50))
+def test_a_higher_score_is_never_worth_less(one, other, successes, failures):
+    seen = Evidence(successes, failures)
+    worths = [select(["a"], [score], [seen], Deterministic()).expected[0] for score in sorted((one, other))]
+    assert worths[0] <= worths[1] + 1e-12
 
 
 def test_equal_models_are_ordered_by_their_ids():
