@@ -13,17 +13,27 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 
 from cartoolkit.errors import InvalidRequest
+from cartoolkit.routing.selection import PRIOR_STRENGTH, draw_worths, posterior
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from cartoolkit.routing.traffic import Traffic
 
-__all__ = ["Constant", "EpsilonGreedy", "Oracle", "Random", "Seen", "Thompson", "TrafficPolicy", "World"]
+__all__ = [
+    "Constant",
+    "EpsilonGreedy",
+    "Oracle",
+    "Random",
+    "RouterRule",
+    "Seen",
+    "Thompson",
+    "TrafficPolicy",
+    "World",
+]
 
-_FLOOR = 0.01  # a Beta distribution needs both parameters above 0
 _CELLS = 2_000_000  # draws in memory at a time
 
 
@@ -194,14 +204,13 @@ class Thompson:
         InvalidRequest: a figure is out of range.
     """
 
-    prior_strength: float = 4.0
+    prior_strength: float = PRIOR_STRENGTH
     prior: Mapping[str, float] = field(default_factory=dict)
     learns: ClassVar[bool] = True
     name: str = "Thompson"
 
     def __post_init__(self) -> None:
-        if not 0 < self.prior_strength < np.inf:
-            raise InvalidRequest(f"prior_strength must be a number above 0; got {self.prior_strength!r}.")
+        _check_prior_strength(self.prior_strength)
         for model, score in self.prior.items():
             if not 0 <= score <= 1:
                 raise InvalidRequest(f"the prior of {model!r} must be a number from 0 to 1; got {score!r}.")
@@ -210,14 +219,77 @@ class Thompson:
         self, world: World, kinds: NDArray[np.int64], seen: Seen, rng: np.random.Generator
     ) -> NDArray[np.int64]:
         """See `TrafficPolicy.choose`."""
-        scores = np.array([self.prior.get(model, 0.5) for model in world.traffic.models])
-        alpha = np.maximum(self.prior_strength * scores + seen.right, _FLOOR)
-        beta = np.maximum(self.prior_strength * (1 - scores) + seen.wrong, _FLOOR)
-        step = max(1, _CELLS // (len(alpha) * len(scores)))
+        scores = [self.prior.get(model, 0.5) for model in world.traffic.models]
+        alpha, beta = posterior(scores, seen.right, seen.wrong, self.prior_strength)
         parts = []
-        for start in range(0, len(kinds), step):
-            part = kinds[start : start + step]
+        for part in _parts(kinds, alpha):
             tasks = world.task_of_kind[part]
             drawn = rng.beta(alpha[:, tasks], beta[:, tasks])
             parts.append((drawn - world.price[part]).argmax(axis=2))
         return np.concatenate(parts, axis=1)
+
+
+@dataclass(frozen=True)
+class RouterRule:
+    """What the router itself does (`cartoolkit.routing.selection`): the largest reliability times score.
+
+    The score is the router's opinion of a model and holds quality, latency and cost; what is learnt is how
+    reliable it is. So regret need not level off here: where scores and the value of an answer disagree, it
+    goes on growing.
+
+    Attributes:
+        scores: of every model by id, 0 or above.
+        prior_strength: K of the reliability's prior.
+        explores: whether the reliability is drawn, or its mean is taken.
+
+    Raises:
+        InvalidRequest: a figure is out of range; on use, if a model has no score.
+    """
+
+    scores: Mapping[str, float]
+    prior_strength: float = PRIOR_STRENGTH
+    explores: bool = True
+    learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_prior_strength(self.prior_strength)
+        for model, score in self.scores.items():
+            if not 0 <= score < np.inf:
+                raise InvalidRequest(f"the score of {model!r} must be a number ≥ 0; got {score!r}.")
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return "router" if self.explores else "router without draws"
+
+    def choose(
+        self, world: World, kinds: NDArray[np.int64], seen: Seen, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """See `TrafficPolicy.choose`."""
+        models = world.traffic.models
+        if missing := [model for model in models if model not in self.scores]:
+            raise InvalidRequest(
+                f"scores must hold every model of the traffic; {', '.join(missing)} has none."
+            )
+        scores = np.array([self.scores[model] for model in models])
+        alpha, beta = posterior(scores, seen.right, seen.wrong, self.prior_strength)
+        if not self.explores:
+            best = (scores * alpha / (alpha + beta)).argmax(axis=2)
+            return best[:, world.task_of_kind[kinds]]
+        parts = []
+        for part in _parts(kinds, alpha):
+            tasks = world.task_of_kind[part]
+            parts.append(draw_worths(scores, alpha[:, tasks], beta[:, tasks], rng).argmax(axis=2))
+        return np.concatenate(parts, axis=1)
+
+
+def _parts(kinds: NDArray[np.int64], alpha: NDArray) -> Iterator[NDArray[np.int64]]:
+    """The requests in pieces of which all draws fit into memory; `alpha` is [runs, tasks, models]."""
+    step = max(1, _CELLS // (alpha.shape[0] * alpha.shape[2]))
+    for start in range(0, len(kinds), step):
+        yield kinds[start : start + step]
+
+
+def _check_prior_strength(value: float) -> None:
+    if not 0 < value < np.inf:
+        raise InvalidRequest(f"prior_strength must be a number above 0; got {value!r}.")

@@ -148,18 +148,54 @@ class TrafficSimulation:
 
     def plot_regret(self, ax: Axes | None = None) -> Axes:
         """Total regret over time, a line a policy, with its interval as a band."""
-        if ax is None:
-            from matplotlib.figure import Figure
-
-            ax = Figure(figsize=(7, 4), layout="constrained").add_subplot()
+        ax = ax or _axes()
         totals = self.sums["regret"].cumsum(axis=2)
-        for policy, values in zip(self.policies, totals, strict=True):
+        for index, (policy, values) in enumerate(zip(self.policies, totals, strict=True)):
             mean, low, high = mean_interval(values)
-            (line,) = ax.plot(self.ends, mean, label=policy)
+            # Lines that lie on one another still show, and are told apart without colour.
+            style = _STYLES[index % len(_STYLES)]
+            (line,) = ax.plot(self.ends, mean, linestyle=style, label=f"{policy} ({mean[-1]:,.0f})")
             ax.fill_between(self.ends, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
         ax.set(xlabel="requests", ylabel="total regret (right answers)")
         ax.legend()
         return ax
+
+    def plot_shares(self, policy: str, ax: Axes | None = None, *, models: int = 8) -> Axes:
+        """Share of the requests that each model was given over time, mean of the runs, stacked.
+
+        Args:
+            policy: name of one of the policies.
+            ax: where to draw; None makes a figure.
+            models: so many with most requests are drawn apart, the others as one.
+
+        Raises:
+            InvalidRequest: there is no such policy.
+        """
+        if policy not in self.policies:
+            raise InvalidRequest(
+                f"no policy {policy!r} was simulated; there are: {', '.join(self.policies)}."
+            )
+        ax = ax or _axes()
+        counts = self.chosen[self.policies.index(policy)].sum(axis=0)
+        shares = (counts / counts.sum(axis=1, keepdims=True)).T
+        order = np.argsort(-counts.sum(axis=0), kind="stable")
+        rows, names = list(shares[order[:models]]), [self.traffic.models[place] for place in order[:models]]
+        if len(order) > models:
+            rows.append(shares[order[models:]].sum(axis=0))
+            names.append(f"{len(order) - models} others")
+        ax.stackplot(self.ends, rows, labels=names, edgecolor="white", linewidth=0.5)
+        ax.set(xlabel="requests", ylabel=f"share under {policy}", ylim=(0, 1), xlim=self.ends[[0, -1]])
+        ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        return ax
+
+
+_STYLES = ("-", "--", "-.", ":", (0, (5, 1)))
+
+
+def _axes() -> Axes:
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(7, 4), layout="constrained")[1]
 
 
 def _with_ends(name: str, value: float, low: float, high: float) -> dict[str, float]:

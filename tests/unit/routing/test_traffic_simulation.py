@@ -4,11 +4,12 @@ import itertools
 import random
 import zlib
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from cartoolkit.errors import InvalidRequest
-from cartoolkit.routing.bandits import Constant, EpsilonGreedy, Oracle, Random, Thompson
+from cartoolkit.routing.bandits import Constant, EpsilonGreedy, Oracle, Random, RouterRule, Thompson
 from cartoolkit.routing.simulation import batches, simulate_traffic
 from cartoolkit.routing.traffic import Traffic, synthetic_traffic
 
@@ -22,6 +23,12 @@ def one_task(*chances, requests=1000):
 def regret_at(simulation, policy=0):
     """Mean total regret up to the end of each window."""
     return simulation.sums["regret"][policy].cumsum(axis=1).mean(axis=0)
+
+
+@pytest.fixture(autouse=True)
+def _no_open_figures():
+    yield
+    plt.close("all")
 
 
 # By hand
@@ -200,6 +207,28 @@ def test_what_is_believed_beforehand_decides_until_it_is_refuted():
     assert chosen[-1, 1] > 0.9 * chosen[-1].sum()
 
 
+def test_the_router_leaves_a_model_whose_reliability_is_low_though_its_score_is_high():
+    rule = RouterRule({"m0": 0.9, "m1": 0.6})
+    traffic = one_task(0.3, 0.9, requests=3000)  # worth 0.27 and 0.54
+    chosen = simulate_traffic(traffic, [rule], runs=10, windows=3000).chosen[0].sum(axis=0)
+    assert chosen[0, 0] >= 8  # the first of 3,000 requests, in ten runs
+    assert chosen[-100:, 1].sum() > 0.95 * 1000
+
+
+def test_the_router_keeps_to_a_score_that_outweighs_reliability():
+    rule = RouterRule({"m0": 0.9, "m1": 0.3})
+    traffic = one_task(0.5, 1.0, requests=3000)  # worth 0.45 and 0.30: regret of 0.5 a request goes on
+    simulation = simulate_traffic(traffic, [rule], runs=10, windows=30)
+    assert simulation.sums["regret"][0, :, -1].mean() > 0.9 * 0.5 * 100
+
+
+def test_the_router_without_draws_takes_the_best_expected_worth():
+    # 0.6 * (4 * 0.6 / 4) = 0.36 against 0.5 * 0.5 = 0.25, and nothing is ever seen of the other one.
+    rule = RouterRule({"m0": 0.5, "m1": 0.6}, explores=False)
+    simulation = simulate_traffic(one_task(1.0, 1.0, requests=500), [rule], runs=2)
+    assert simulation.chosen[0].sum(axis=(0, 1)).tolist() == [0, 1000]
+
+
 def test_random_is_spread_evenly():
     counts = simulate_traffic(one_task(0.1, 0.5, 0.9, requests=3000), [Random()], runs=10).chosen.sum(
         (0, 1, 2)
@@ -239,10 +268,23 @@ def test_batches_cover_everything_once():
         assert [place for start, end in spans for place in range(start, end)] == list(range(requests))
 
 
-def test_the_figure_has_a_line_a_policy():
-    axes = simulate_traffic(synthetic_traffic(200, models=3), runs=2).plot_regret()
-    labels = ["best constant", "random", "epsilon-greedy 0.1", "Thompson", "oracle"]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == labels
+def test_the_figure_of_regret_has_a_line_a_policy_with_its_last_value(by_hand):
+    policies = [Constant("cheap"), Oracle()]
+    axes = simulate_traffic(by_hand, policies, runs=2, usd_worth=100).plot_regret()
+    # Value on hard: cheap 0 - 10 against dear 1 - 50; on easy 1 - 10 against 1 - 50: cheap is always best.
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["constant cheap (0)", "oracle (0)"]
+
+
+def test_the_figure_of_shares_stacks_to_one():
+    simulation = simulate_traffic(synthetic_traffic(600, models=6), [Thompson()], runs=2, windows=3)
+    axes = simulation.plot_shares("Thompson", models=3)
+    assert len(axes.get_legend().get_texts()) == 4
+    assert axes.get_legend().get_texts()[-1].get_text() == "3 others"
+    tops = [band.get_paths()[0].vertices[:, 1].max() for band in axes.collections]
+    assert tops[-1] == pytest.approx(1)
+    with pytest.raises(InvalidRequest, match="no policy 'random'"):
+        simulation.plot_shares("random")
 
 
 @pytest.mark.parametrize(
@@ -256,6 +298,7 @@ def test_the_figure_has_a_line_a_policy():
         ({"policies": []}, "at least one"),
         ({"policies": [Random(), Random()]}, "different names"),
         ({"policies": [Constant("gpt")]}, "no model 'gpt'"),
+        ({"policies": [RouterRule({"m0": 1.0})]}, "m1 has none"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, said):
@@ -270,3 +313,5 @@ def test_policies_out_of_range_are_refused():
         Thompson(prior_strength=0)
     with pytest.raises(InvalidRequest, match="the prior of 'm0'"):
         Thompson(prior={"m0": 1.2})
+    with pytest.raises(InvalidRequest, match="the score of 'm0'"):
+        RouterRule({"m0": -0.1})
