@@ -118,7 +118,7 @@ class Verdict(_Row):
         return self.confidence if self.accepted else 1 - self.confidence
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tally:
     """Calls of one model, in all or of one task.
 
@@ -156,49 +156,47 @@ class Tally:
     usd: float = 0.0
     estimated: int = 0
 
-    def with_completion(self, row: Completion) -> Tally:
-        """The tally after one more call."""
-        is_success = row.outcome == "success"
-        is_timed = is_success and row.latency_ms is not None
-        is_counted = row.prompt_tokens is not None and row.completion_tokens is not None
-        is_priced = row.usd is not None
-        return dataclasses.replace(
-            self,
-            calls=self.calls + 1,
-            success_count=self.success_count + is_success,
-            fail_count=self.fail_count + (row.outcome == "failure"),
-            inconclusive_count=self.inconclusive_count + (row.outcome == "inconclusive"),
-            timed=self.timed + is_timed,
-            total_latency_ms=self.total_latency_ms + (row.latency_ms or 0.0) * is_timed,
-            counted=self.counted + is_counted,
-            prompt_tokens=self.prompt_tokens + (row.prompt_tokens or 0) * is_counted,
-            completion_tokens=self.completion_tokens + (row.completion_tokens or 0) * is_counted,
-            priced=self.priced + is_priced,
-            usd=self.usd + (row.usd or 0.0),
-            estimated=self.estimated + (is_priced and row.usd_is_estimate),
-        )
+    def add_completion(self, row: Completion) -> None:
+        """Count one more call."""
+        self.calls += 1
+        if row.outcome == "success":
+            self.success_count += 1
+        elif row.outcome == "failure":
+            self.fail_count += 1
+        else:
+            self.inconclusive_count += 1
+        if row.latency_ms is not None and row.outcome == "success":
+            self.timed += 1
+            self.total_latency_ms += row.latency_ms
+        if row.prompt_tokens is not None and row.completion_tokens is not None:
+            self.counted += 1
+            self.prompt_tokens += row.prompt_tokens
+            self.completion_tokens += row.completion_tokens
+        if row.usd is not None:
+            self.priced += 1
+            self.usd += row.usd
+            self.estimated += row.usd_is_estimate
 
-    def with_verdict(self, row: Verdict) -> Tally:
-        """The tally after a verdict on one of its successes.
+    def add_verdict(self, row: Verdict) -> None:
+        """Count a verdict on one of its successes.
 
         The first verdict is the average; each later one moves it by `EMA_ALPHA` of the distance.
 
         >>> tally = Tally(calls=2, success_count=2)
-        >>> tally = tally.with_verdict(Verdict(trace_id="a", accepted=True, time=1))
-        >>> tally.with_verdict(Verdict(trace_id="b", accepted=False, time=2)).ema_quality  # 1 + 0.2 * (0 - 1)
-        0.8
+        >>> tally.add_verdict(Verdict(trace_id="a", accepted=True, time=1))
+        >>> tally.add_verdict(Verdict(trace_id="b", accepted=False, time=2))
+        >>> tally.ema_quality, tally.success_count, tally.fail_count  # 1 + 0.2 * (0 - 1)
+        (0.8, 1, 1)
         """
+        if row.accepted:
+            self.accepted += 1
+        else:
+            self.rejected += 1
+            self.success_count -= 1
+            self.fail_count += 1
         before = self.ema_quality
-        is_rejected = not row.accepted
-        return dataclasses.replace(
-            self,
-            success_count=self.success_count - is_rejected,
-            fail_count=self.fail_count + is_rejected,
-            accepted=self.accepted + row.accepted,
-            rejected=self.rejected + is_rejected,
-            ema_quality=row.quality if before is None else before + EMA_ALPHA * (row.quality - before),
-            quality_sum=self.quality_sum + row.quality,
-        )
+        self.ema_quality = row.quality if before is None else before + EMA_ALPHA * (row.quality - before)
+        self.quality_sum += row.quality
 
     @property
     def judged(self) -> int:
@@ -235,7 +233,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
-    """What is known of one model from its calls.
+    """What is known of one model from its calls, as it was when it was asked for.
 
     Attributes:
         model_id: of the model.
@@ -245,7 +243,7 @@ class ModelProfile:
     """
 
     model_id: str
-    total: Tally = Tally()
+    total: Tally = field(default_factory=Tally)
     tasks: Mapping[str, Tally] = field(default_factory=lambda: MappingProxyType({}))
     updated_at: float | None = None
 
@@ -261,13 +259,28 @@ class ModelProfile:
         """
         return self.total.fail_count > self.total.success_count + threshold
 
-    def _with(self, row: Completion | Verdict, task: str) -> ModelProfile:
-        def add(tally: Tally) -> Tally:
-            return tally.with_completion(row) if isinstance(row, Completion) else tally.with_verdict(row)
 
-        tasks = MappingProxyType({**self.tasks, task: add(self.task_stats(task))})
-        updated = row.time if self.updated_at is None else max(self.updated_at, row.time)
-        return ModelProfile(self.model_id, add(self.total), tasks, updated)
+@dataclass(slots=True)
+class _Running:
+    """A profile that is being added to."""
+
+    total: Tally = field(default_factory=Tally)
+    tasks: dict[str, Tally] = field(default_factory=dict)
+    updated_at: float = 0.0
+
+    def add(self, row: Completion | Verdict, task: str) -> None:
+        for tally in (self.total, self.tasks.setdefault(task, Tally())):
+            if isinstance(row, Completion):
+                tally.add_completion(row)
+            else:
+                tally.add_verdict(row)
+        self.updated_at = max(self.updated_at, row.time)
+
+    def profile(self, model_id: str) -> ModelProfile:
+        copies = {task: dataclasses.replace(tally) for task, tally in self.tasks.items()}
+        return ModelProfile(
+            model_id, dataclasses.replace(self.total), MappingProxyType(copies), self.updated_at
+        )
 
 
 @dataclass(slots=True)
@@ -296,7 +309,7 @@ class OutcomeTracker:
     """
 
     def __init__(self) -> None:
-        self._profiles: dict[str, ModelProfile] = {}
+        self._running: dict[str, _Running] = {}
         self._calls: OrderedDict[str, _Call] = OrderedDict()
 
     @classmethod
@@ -335,8 +348,7 @@ class OutcomeTracker:
         return "booked"
 
     def _book(self, row: Completion | Verdict, call: Completion) -> None:
-        profile = self.profile(call.model_id)
-        self._profiles[call.model_id] = profile._with(row, call.task)  # noqa: SLF001 - of this module
+        self._running.setdefault(call.model_id, _Running()).add(row, call.task)
 
     def _forget(self, now: float) -> None:
         while self._calls:
@@ -348,8 +360,9 @@ class OutcomeTracker:
     @property
     def profiles(self) -> dict[str, ModelProfile]:
         """Every model that was called, in the order of first calls."""
-        return dict(self._profiles)
+        return {model_id: running.profile(model_id) for model_id, running in self._running.items()}
 
     def profile(self, model_id: str) -> ModelProfile:
         """One model's profile; an empty one if it was never called."""
-        return self._profiles.get(model_id, ModelProfile(model_id))
+        running = self._running.get(model_id)
+        return running.profile(model_id) if running else ModelProfile(model_id)

@@ -130,6 +130,15 @@ def test_tasks_and_models_are_counted_apart():
     assert profile.updated_at == 200.0
 
 
+def test_a_profile_stays_as_it_was_when_it_was_asked_for():
+    tracker = OutcomeTracker.replay([done("a")])
+    profile = tracker.profile(MODEL)
+    tracker.apply(done("b"))
+    assert (profile.total.calls, profile.task_stats("chat").calls) == (1, 1)
+    assert tracker.profile(MODEL).total.calls == 2
+    assert tracker.profile("never/called").updated_at is None
+
+
 # What is not known
 
 
