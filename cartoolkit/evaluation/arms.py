@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["INSTRUCTION", "ORACLE", "Arm", "Setup", "arms_of", "digest_of", "source_of"]
 
-INSTRUCTION = "Answer the question in one short sentence."
-"""The system message of all questions, unless another one is given."""
+INSTRUCTION = ""
+"""The system message of all questions, unless another one is given; empty: what the chat template says itself.
+
+Asking for one short sentence cost SmolLM2-135M-Instruct a tenth of its right answers."""
 
 ORACLE = "oracle"
 """Name of the arm that has the right passages in its prompt: what the model makes of a perfect look-up."""

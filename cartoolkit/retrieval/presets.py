@@ -27,11 +27,12 @@ PRESETS: dict[str, Policy] = {
     ),
     "rollback": Policy(
         name="rollback",
-        # The first word of an answer may be all of it, so function words are left out, not first words.
-        trigger=ContentTokenBelow(0.6, skip_function_words=True),
+        # Function words count: after "Algiers is the capital of Algeria," it is a doubtful "a" that leads away
+        # from what was asked. Measured with SmolLM2-135M-Instruct on 50 questions for calibration.
+        trigger=ContentTokenBelow(0.6),
         query=QuestionAndAccepted(),
         resume=RollbackToWord(),
-        budget=Budget(max_retrievals=3, cooldown_tokens=4),
+        budget=Budget(max_retrievals=3),
     ),
     "dragin": Policy(
         name="dragin",
