@@ -61,7 +61,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/retrieval.py
 	$(BIN)/python benchmarks/data_bases.py
-	$(BIN)/python benchmarks/flare.py
+	$(BIN)/python benchmarks/flare.py resume
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

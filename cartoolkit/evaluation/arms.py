@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["INSTRUCTION", "ORACLE", "Arm", "Setup", "arms_of", "digest_of", "source_of"]
 
 INSTRUCTION = ""
-"""The system message of all questions, unless another one is given; empty: what the chat template says itself.
+"""The system message of all questions, unless another one is given; empty: what the chat template says.
 
 Asking for one short sentence cost SmolLM2-135M-Instruct a tenth of its right answers."""
 

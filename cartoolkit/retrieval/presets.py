@@ -27,8 +27,8 @@ PRESETS: dict[str, Policy] = {
     ),
     "rollback": Policy(
         name="rollback",
-        # Function words count: after "Algiers is the capital of Algeria," it is a doubtful "a" that leads away
-        # from what was asked. Measured with SmolLM2-135M-Instruct on 50 questions for calibration.
+        # Function words count: after "Algiers is the capital of Algeria," a doubtful "a" leads away from what
+        # was asked. Measured with SmolLM2-135M-Instruct on 50 questions for calibration.
         trigger=ContentTokenBelow(0.6),
         query=QuestionAndAccepted(),
         resume=RollbackToWord(),

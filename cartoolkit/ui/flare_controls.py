@@ -35,8 +35,16 @@ class FlareControls(W.VBox):
 
     current = traitlets.Instance(Policy)
 
-    def __init__(self, policy: Policy, request: GenerateRequest) -> None:
-        self._policies = {**PRESETS, policy.name: policy}
+    def __init__(self, policy: Policy, request: GenerateRequest, *, attention: bool = True) -> None:
+        """Build them.
+
+        Args:
+            policy: chosen at first; offered beside the presets.
+            request: first values of the sampler's controls and of `answer_start`.
+            attention: offer presets that ask where the model looked.
+        """
+        offered = {name: each for name, each in PRESETS.items() if attention or not _reads_attention(each)}
+        self._policies = {**offered, policy.name: policy}
         self._loading = False
         self.sampler = SamplerControls(request.params)
         self.policy = W.Dropdown(
@@ -153,3 +161,7 @@ def _set(knob: Any, value: float) -> None:  # noqa: ANN401 - a slider of either 
     """Show a value, also one that is further out than people usually go."""
     knob.max = max(knob.max, value)
     knob.value = value
+
+
+def _reads_attention(policy: Policy) -> bool:
+    return policy.trigger.reads_attention or policy.query.reads_attention

@@ -91,7 +91,9 @@ class FlareView(W.VBox):
             layout=W.Layout(flex="1 1 320px", width="auto", min_height="132px", align_self="stretch"),
         )
         self.question.add_class("cartoolkit-prompt")
-        self.controls = FlareControls(_as_policy(policy), self._request)
+        self.controls = FlareControls(
+            _as_policy(policy), self._request, attention=bool(engine.info.attention)
+        )
         self.view = FlareRunView(show_model=False)
         self.comparison: PolicyComparison | None = None
         # What each run was asked, to know it again; a run that is forgotten takes its entry along.

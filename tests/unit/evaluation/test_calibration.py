@@ -226,10 +226,10 @@ def test_another_trigger_is_refused_and_other_settings_of_it_unless_one_insists(
     calibration = calibrated()
     with pytest.raises(InvalidRequest, match=r"measured for ContentTokenBelow; .*'flare' has"):
         calibration.apply("flare", MODEL, anyway=True)
-    loose = preset("rollback", skip_function_words=False)
-    with pytest.raises(InvalidRequest, match="skip_function_words=True; the policy has False"):
-        calibration.apply(loose, MODEL)
-    assert calibration.apply(loose, MODEL, anyway=True).trigger.threshold == 0.8
+    strict = preset("rollback", skip_function_words=True)
+    with pytest.raises(InvalidRequest, match="skip_function_words=False; the policy has True"):
+        calibration.apply(strict, MODEL)
+    assert calibration.apply(strict, MODEL, anyway=True).trigger.threshold == 0.8
 
 
 # Keeping and showing it

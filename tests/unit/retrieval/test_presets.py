@@ -56,8 +56,8 @@ def test_settings_of_every_part_by_their_names():
     policy = preset(
         "rollback", threshold=0.5, max_retrievals=1, max_words=8, pre_retrieve=True, context="replace"
     )
-    assert policy.trigger == ContentTokenBelow(0.5, skip_function_words=True)
-    assert policy.budget == Budget(max_retrievals=1, cooldown_tokens=4)
+    assert policy.trigger == ContentTokenBelow(0.5)
+    assert policy.budget == Budget(max_retrievals=1)
     assert (policy.query.max_words, policy.pre_retrieve, policy.context) == (8, True, "replace")
     assert preset("rollback").trigger.threshold == 0.6
 

@@ -12,7 +12,6 @@ from test_run_view_messages import FAILED, READ, example, flare_session, look_up
 import cartoolkit as ct
 from cartoolkit.errors import EngineBusy, InvalidRequest
 from cartoolkit.retrieval import (
-    PRESETS,
     ContentTokenBelow,
     Continue,
     EntropyAbove,
@@ -87,6 +86,10 @@ def test_answer_asks_with_the_policy_of_the_controls(flare, front_end, eventuall
     eventually(lambda: "what_if" in front_end.parts)
     assert front_end.parts["look_ups"][0]["outcome"] == "found"
     assert front_end.parts["info"]["policy"]["name"] == "rollback"
+
+
+def test_policies_that_need_attention_are_offered_only_where_the_engine_records_it(flare):
+    assert list(flare().controls.policy.options) == ["none", "upfront", "seed", "flare", "rollback"]
 
 
 def test_a_plain_function_may_be_the_retriever(flare):
@@ -179,7 +182,7 @@ def test_entropy_has_a_range_of_its_own_and_does_not_move_the_line(flare):
 def test_a_policy_of_one_s_own_stands_beside_the_presets(flare):
     own = preset("rollback", threshold=0.25).changed(name="mine")
     view = flare(policy=own)
-    assert view.controls.policy.options == (*PRESETS, "mine")
+    assert view.controls.policy.options == ("none", "upfront", "seed", "flare", "rollback", "mine")
     assert (view.policy, view.view.threshold) == (own, 0.25)
     view.policy = "flare"
     assert (view.controls.policy.value, view.view.threshold) == ("flare", 0.8)
@@ -319,8 +322,8 @@ def test_policies_are_compared_one_after_another(flare, front_end, eventually):
     rows = comparison.rows()
     assert [row["policy"] for row in rows] == ["none", "upfront", "seed", "flare", "rollback"]
     assert {row["answer"] for row in rows} == {" sierra tango victor"}
-    # flare writes its sentence anew, and rollback its first word; seed never sees three below 0.4.
-    assert [row["look_ups"] for row in rows] == [0, 1, 0, 1, 1]
+    # flare writes its sentence anew, rollback asks at each of three words; seed never sees three below 0.4.
+    assert [row["look_ups"] for row in rows] == [0, 1, 0, 1, 3]
     assert [row["decoded"] for row in rows] == [4, 4, 4, 8, 5]
     assert not any(row["running"] or row["failed"] for row in rows)
     # The run on the page was asked the same with the same settings, so it was not run again.

@@ -60,7 +60,7 @@ def test_what_was_dropped_comes_again_and_does_not_stand(engine, front_end, even
     assert front_end.parts["notices"] == []
     assert front_end.parts["info"]["policy"] == {
         "name": "rollback",
-        "trigger": "at a content word below 0.6",
+        "trigger": "at a token below 0.6",
         "threshold": 0.6,
         "retriever": "Library",
     }
