@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import html
 import threading
 import time
 import weakref
@@ -381,17 +380,7 @@ class Engine:
         )
 
     def _repr_html_(self) -> str:
-        info = self.info
-        rows = {
-            "engine": info.engine,
-            "device": info.device,
-            "dtype": info.dtype,
-            "context": f"{info.context_length:,} tokens",
-            "vocabulary": f"{info.vocab_size:,} tokens",
-            "weights": info.weights_hash[:23],
-        }
-        facts = " · ".join(f"{name} <b>{html.escape(value)}</b>" for name, value in rows.items() if value)
-        return f"<div><b>{html.escape(info.name)}</b> — {facts}</div>"
+        return self.info._repr_html_()
 
 
 _ENGINES: weakref.WeakSet[Engine] = weakref.WeakSet()

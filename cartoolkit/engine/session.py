@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sys
 import threading
 import time
 import weakref
@@ -24,6 +23,7 @@ from cartoolkit.engine.events import (
     Taken,
 )
 from cartoolkit.engine.frames import release_frames
+from cartoolkit.engine.kernel import in_kernel
 from cartoolkit.engine.mailbox import Mailbox
 from cartoolkit.engine.result import Result
 from cartoolkit.errors import DecodeTimeout, EngineClosed, EngineError, ForwardFailed
@@ -210,7 +210,7 @@ class Session:
         except asyncio.CancelledError:
             self.stop()
             task = asyncio.current_task()
-            if task is None or not _in_kernel():
+            if task is None or not in_kernel():
                 raise
             task.uncancel()
             await self._ticks()
@@ -393,10 +393,3 @@ class Session:
 
 class _Abandoned(Exception):
     """The session was given up while a forward was running, which has returned after all."""
-
-
-def _in_kernel() -> bool:
-    """Whether this process is a notebook's kernel; IPython is not imported to find out."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return hasattr(shell, "kernel")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -39,6 +40,18 @@ class ModelInfo(_Record):
     weights_hash: str = ""
     tokenizer_hash: str = ""
     attention: str = ""
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "engine": self.engine,
+            "device": self.device,
+            "dtype": self.dtype,
+            "context": f"{self.context_length:,} tokens",
+            "vocabulary": f"{self.vocab_size:,} tokens",
+            "weights": self.weights_hash[:23],
+        }
+        facts = " · ".join(f"{name} <b>{html.escape(value)}</b>" for name, value in rows.items() if value)
+        return f"<div><b>{html.escape(self.name)}</b> — {facts}</div>"
 
 
 class Event(_Record):
