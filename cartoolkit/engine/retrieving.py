@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cartoolkit.errors import InvalidRequest
-from cartoolkit.retrieval import Never, Policy, as_searcher, preset
+from cartoolkit.retrieval import Never, as_searcher
+from cartoolkit.retrieval.presets import as_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cartoolkit.requests import GenerateParams
-    from cartoolkit.retrieval import Searcher
+    from cartoolkit.retrieval import Policy, Searcher
     from cartoolkit.trace import ModelInfo
 
 __all__ = ["Look", "plan_retrieval"]
@@ -55,7 +56,7 @@ def plan_retrieval(
     """
     if retrieval is None and retriever is None:
         return None
-    policy = _policy(_DEFAULT if retrieval is None else retrieval)
+    policy = as_policy(_DEFAULT if retrieval is None else retrieval, "retrieval")
     never = isinstance(policy.trigger, Never)
     if retriever is None:
         if policy.pre_retrieve or not never:
@@ -93,15 +94,4 @@ def _require_attention(policy: Policy, model: ModelInfo) -> None:
         f"the policy {policy.name!r} decides by attention, which the {model.engine} engine does not say.",
         hint="Load the model with cartoolkit.load(…, engine='torch', attention='eager'), or take another "
         "policy such as 'flare' or 'rollback'.",
-    )
-
-
-def _policy(retrieval: object) -> Policy:
-    if isinstance(retrieval, Policy):
-        return retrieval
-    if isinstance(retrieval, str):
-        return preset(retrieval)
-    raise InvalidRequest(
-        f"retrieval must be a policy or the name of one; got {retrieval!r}.",
-        hint="For instance retrieval='rollback', or cartoolkit.retrieval.preset('flare', threshold=0.6).",
     )

@@ -12,7 +12,7 @@ from cartoolkit.retrieval.queries import MaskedLookahead, Partial, Question, Que
 from cartoolkit.retrieval.resume import RegenerateSentence, Restart, RollbackToWord
 from cartoolkit.retrieval.triggers import AnyTokenInSentence, ContentTokenBelow, WindowMaxProb
 
-__all__ = ["PRESETS", "preset"]
+__all__ = ["PRESETS", "as_policy", "preset"]
 
 PRESETS: dict[str, Policy] = {
     "none": Policy(name="none"),
@@ -66,3 +66,23 @@ def preset(name: str, **settings: Any) -> Policy:  # noqa: ANN401 - each setting
             f"there is no policy {name!r}.", hint=f"Presets are: {', '.join(PRESETS)}; or build a Policy(…)."
         )
     return PRESETS[name].changed(**settings)
+
+
+def as_policy(given: object, name: str = "policy") -> Policy:
+    """What stands where a policy is asked for: one, or the name of a preset.
+
+    Args:
+        given: what the caller wrote.
+        name: of the argument, for the message.
+
+    Raises:
+        InvalidRequest: it is neither, or no preset has this name.
+    """
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, str):
+        return preset(given)
+    raise InvalidRequest(
+        f"{name} must be a policy or the name of one; got {given!r}.",
+        hint=f"For instance {name}='rollback', or cartoolkit.retrieval.preset('flare', threshold=0.6).",
+    )

@@ -12,7 +12,8 @@ import traitlets
 from cartoolkit.engine.engine import Engine
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.requests import make_request
-from cartoolkit.retrieval import Policy, as_searcher, preset
+from cartoolkit.retrieval import as_searcher
+from cartoolkit.retrieval.presets import as_policy, preset
 from cartoolkit.ui.conductor import Conductor, close_all, header_html, row_layout
 from cartoolkit.ui.controls import Buttons, text_button
 from cartoolkit.ui.flare_comparison import PolicyComparison, beside_html
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cartoolkit.engine import Result, Session
-    from cartoolkit.retrieval import Searcher, Simulation
+    from cartoolkit.retrieval import Policy, Searcher, Simulation
     from cartoolkit.trace import Trace
     from cartoolkit.ui._protocol import BesideRow
 
@@ -91,9 +92,7 @@ class FlareView(W.VBox):
             layout=W.Layout(flex="1 1 320px", width="auto", min_height="132px", align_self="stretch"),
         )
         self.question.add_class("cartoolkit-prompt")
-        self.controls = FlareControls(
-            _as_policy(policy), self._request, attention=bool(engine.info.attention)
-        )
+        self.controls = FlareControls(as_policy(policy), self._request, attention=bool(engine.info.attention))
         self.view = FlareRunView(show_model=False)
         self.comparison: PolicyComparison | None = None
         # What each run was asked, to know it again; a run that is forgotten takes its entry along.
@@ -133,7 +132,7 @@ class FlareView(W.VBox):
 
     @policy.setter
     def policy(self, policy: str | Policy) -> None:
-        self.controls.choose(_as_policy(policy))
+        self.controls.choose(as_policy(policy))
 
     @property
     def simulation(self) -> Simulation | None:
@@ -326,14 +325,3 @@ class FlareView(W.VBox):
 
     def _ipython_display_(self) -> None:
         self._twin.display()
-
-
-def _as_policy(policy: object) -> Policy:
-    if isinstance(policy, Policy):
-        return policy
-    if isinstance(policy, str):
-        return preset(policy)
-    raise InvalidRequest(
-        f"policy must be a policy or the name of one; got {policy!r}.",
-        hint="For instance policy='rollback', or cartoolkit.retrieval.preset('flare', threshold=0.6).",
-    )
