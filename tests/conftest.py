@@ -1,6 +1,8 @@
 """What all tests share: the default model, loaded once, and a scripted decoder that needs none."""
 
+import asyncio
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -21,3 +23,14 @@ def fresh32(engine32):
     """The same engine with an empty cache."""
     engine32.decoder.clear_kv_cache()
     return engine32
+
+
+@pytest.fixture
+def run_async():
+    """Run a coroutine on a thread of its own: Playwright keeps a loop running in the main one."""
+
+    def run(coroutine):
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(asyncio.run, coroutine).result()  # noqa: TID251
+
+    return run

@@ -185,12 +185,6 @@ def test_an_interrupt_returns_what_there_is_and_leaves_the_engine_usable(slow, i
     assert slow.generate("a", temperature=0, max_tokens=3).text == "abc"
 
 
-def run_async(coroutine):
-    """Run on a thread of its own: Playwright keeps a loop running in the main one for the browser tests."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()
-
-
 async def wait_for(session):
     return await session
 
@@ -204,21 +198,21 @@ async def start_and_cancel(engine):
     return await asyncio.gather(task, return_exceptions=True), session
 
 
-def test_await_returns_the_result(slow):
+def test_await_returns_the_result(slow, run_async):
     async def whole():
         return await slow.start("a", temperature=0, max_tokens=3)
 
     assert run_async(whole()).text == "abc"
 
 
-def test_a_cancel_stops_the_session_and_is_heard(slow):
+def test_a_cancel_stops_the_session_and_is_heard(slow, run_async):
     (outcome,), session = run_async(start_and_cancel(slow))
     assert isinstance(outcome, asyncio.CancelledError)
     assert session.wait(2)
     assert session.header.stop_reason == "stopped"
 
 
-def test_a_timeout_around_await_is_a_timeout(slow):
+def test_a_timeout_around_await_is_a_timeout(slow, run_async):
     async def limited():
         async with asyncio.timeout(0.1):
             await slow.start("a", temperature=0)
@@ -227,7 +221,7 @@ def test_a_timeout_around_await_is_a_timeout(slow):
         run_async(limited())
 
 
-def test_the_notebooks_interrupt_of_an_await_returns_what_there_is(slow, monkeypatch):
+def test_the_notebooks_interrupt_of_an_await_returns_what_there_is(slow, monkeypatch, run_async):
     kernel = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(kernel=object()))
     monkeypatch.setitem(sys.modules, "IPython", kernel)
     (result,), _ = run_async(start_and_cancel(slow))

@@ -431,15 +431,13 @@ def test_an_answer_ends_the_comparison(flare, long_engine, eventually):
     assert view._rows(session) == []
 
 
-def test_a_comparison_can_be_awaited(flare):
-    import asyncio
-
+def test_a_comparison_can_be_awaited(flare, run_async):
     view = flare()
 
     async def work():
         return await view.compare(["none", "rollback"])
 
-    comparison = asyncio.run(work())
+    comparison = run_async(work())
     assert comparison.done
     assert len(comparison.sessions) == 2
 
