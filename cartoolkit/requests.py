@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from cartoolkit.errors import InvalidRequest
+from cartoolkit.intents import WORKLOADS, IntentHint, Workload
 from cartoolkit.messages import Message, Text
 
 if TYPE_CHECKING:
@@ -183,6 +184,10 @@ class GenerateRequest(_Settings):
             counts towards `max_tokens`; its tokens are recorded as forced.
         chat_template: wrap the prompt as the model was trained to see a conversation. A prompt that
             already holds the template's own marks, or a model without a template, is left as it is.
+        model: id or name of the model that must answer. This and the next two are for a router; an engine
+            is one model already, and refuses them.
+        workload: how to weigh quality, latency and cost.
+        intent: what else is known about the request, see `IntentHint`.
         params: see `GenerateParams`.
     """
 
@@ -199,6 +204,15 @@ class GenerateRequest(_Settings):
         default="", strict=True, json_schema_extra=_allowed("a string of valid Unicode")
     )
     chat_template: bool = Field(default=True, strict=True, json_schema_extra=_allowed("True or False"))
+    model: _NonEmpty | None = Field(
+        default=None, json_schema_extra=_allowed("the id or name of a model, or None")
+    )
+    workload: Workload | None = Field(
+        default=None, json_schema_extra=_allowed(f"one of {', '.join(WORKLOADS)}, or None")
+    )
+    intent: IntentHint | None = Field(
+        default=None, json_schema_extra=_allowed("an IntentHint or a dict of its fields, or None")
+    )
     params: GenerateParams = Field(
         default_factory=GenerateParams, json_schema_extra=_allowed("a GenerateParams or a dict")
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cartoolkit.engine.branching import plan_branch, token_ids
 from cartoolkit.engine.looking_up import decode_with_look_ups
 from cartoolkit.engine.loop import Beginning, decode
-from cartoolkit.engine.prompt import PROMPT_EVENTS, prepare_prompt
+from cartoolkit.engine.prompt import PROMPT_EVENTS, engine_request, prepare_prompt
 from cartoolkit.engine.provenance import new_header, seeded
 from cartoolkit.engine.retrieving import plan_retrieval
 from cartoolkit.engine.session import Session
@@ -21,7 +21,6 @@ from cartoolkit.engine.streaming import stream
 from cartoolkit.engine.worker import Worker
 from cartoolkit.errors import EngineBusy, EngineClosed, EngineError, InvalidRequest, PromptTooLong
 from cartoolkit.notices import say
-from cartoolkit.requests import make_request
 from cartoolkit.trace import Trace
 from cartoolkit.trace.recorder import TraceRecorder
 
@@ -122,7 +121,7 @@ class Engine:
             EngineBusy: another session is running.
             ForwardFailed: the model failed; the error's `trace` holds what there was.
         """
-        request = make_request(request, **settings)
+        request = engine_request(request, settings, self.info)
         return self.start(request, retrieval=retrieval, retriever=retriever).result()
 
     def stream(
@@ -138,7 +137,7 @@ class Engine:
         The texts of the steps, joined, are the answer. Where a look-up rolls some back, each of these comes
         a second time, with its index and `kept=False`. Arguments and errors as for `generate`.
         """
-        asked = make_request(request, **settings)
+        asked = engine_request(request, settings, self.info)
         plan_retrieval(retrieval, retriever, asked.params, self.info)  # refuses before the first step
         return stream(lambda: self.start(asked, retrieval=retrieval, retriever=retriever))
 
@@ -162,7 +161,7 @@ class Engine:
             quiet: do not print what had to be done to the prompt; the trace's events say it anyway.
             settings: as for `generate`.
         """
-        asked = make_request(request, **settings)
+        asked = engine_request(request, settings, self.info)
         look = plan_retrieval(retrieval, retriever, asked.params, self.info)
         start = asked.answer_start
         forced = tuple(token_ids(start, self.decoder, name="answer_start")) if start else ()
@@ -235,10 +234,10 @@ class Engine:
             raise InvalidRequest(f"{unfit[0]} does not go with score(), which reads the whole continuation.")
         decoder = self.decoder
         ids = token_ids(continuation, decoder, name="continuation")
-        asked = make_request(
-            request, time_limit=None, **settings,
-            max_tokens=len(ids), ignore_eos=True, stop=[], truncate=False,
-        )  # fmt: skip
+        fixed: dict[str, Any] = {
+            "time_limit": None, "max_tokens": len(ids), "ignore_eos": True, "stop": [], "truncate": False,
+        }  # fmt: skip
+        asked = engine_request(request, fixed | settings, self.info)
         prompt, window = prepare_prompt(asked, decoder), decoder.info.context_length
         if len(prompt.ids) + len(ids) > window:
             raise PromptTooLong(

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cartoolkit.chat import render_grounded, with_context
 from cartoolkit.errors import InvalidRequest, PromptTooLong, UnsupportedMode
+from cartoolkit.requests import make_request
 from cartoolkit.trace import Event
 
 if TYPE_CHECKING:
     from cartoolkit.engine.decoder import Decoder
     from cartoolkit.messages import Message
-    from cartoolkit.requests import GenerateRequest
+    from cartoolkit.requests import GenerateRequest, Prompt
+    from cartoolkit.trace import ModelInfo
 
-__all__ = ["PROMPT_EVENTS", "PreparedPrompt", "prepare_prompt"]
+__all__ = ["PROMPT_EVENTS", "PreparedPrompt", "engine_request", "prepare_prompt"]
 
 PROMPT_EVENTS = frozenset({"truncated", "unwritable"})
 """Kinds of the events that tell what was done to a prompt."""
@@ -33,6 +35,25 @@ class PreparedPrompt:
     ids: list[int]
     shown: str
     events: list[Event]
+
+
+def engine_request(
+    request: Prompt | GenerateRequest | None, settings: dict[str, Any], model: ModelInfo
+) -> GenerateRequest:
+    """What one engine is asked, checked.
+
+    Raises:
+        InvalidRequest: a setting is unknown or out of range, or says which model to choose: only a router
+            heeds that.
+    """
+    asked = make_request(request, **settings)
+    for name in ("model", "workload", "intent"):
+        if (given := getattr(asked, name)) is not None:
+            raise InvalidRequest(
+                f"{name}={given!r} says which model to choose, and this engine is one already, {model.name}.",
+                hint="Ask a router instead: cartoolkit.routing.Router().generate(…); or leave it out.",
+            )
+    return asked
 
 
 def prepare_prompt(request: GenerateRequest, decoder: Decoder) -> PreparedPrompt:

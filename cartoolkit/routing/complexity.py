@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from cartoolkit.routing.situation import estimate_tokens
 
 if TYPE_CHECKING:
-    from cartoolkit.routing.intent import Task
-    from cartoolkit.routing.schema import Capability
+    from cartoolkit.intents import Capability, Task
 
 __all__ = ["Assessment", "Complexity", "assess", "capability_for", "task_for"]
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cartoolkit.errors import NoEligibleModel
+from cartoolkit.intents import WORKLOADS
 from cartoolkit.routing import tables
 from cartoolkit.routing.complexity import Assessment, assess, task_for
 from cartoolkit.routing.filters import Refusal, refusals
-from cartoolkit.routing.intent import WORKLOADS, Plan, Profile, profile
+from cartoolkit.routing.intent import Plan, Profile, profile
 from cartoolkit.routing.scores import Score, score
 from cartoolkit.routing.selection import Deterministic, Selection, Strategy, select, win_shares
 from cartoolkit.routing.situation import NO_EVIDENCE, Demand, Evidence, Machine
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from cartoolkit.routing.intent import Task, Workload
+    from cartoolkit.intents import Task, Workload
     from cartoolkit.routing.registry import Registry
     from cartoolkit.routing.schema import ModelSchema
 

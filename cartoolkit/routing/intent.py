@@ -6,47 +6,23 @@ The five workloads with their weights and bonuses are those of car-inference. `p
 
 from __future__ import annotations
 
-import difflib
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from cartoolkit.errors import InvalidRequest
+from cartoolkit.intents import IntentHint, Task, Workload, unknown
 from cartoolkit.routing.checks import require_number
-from cartoolkit.routing.schema import CAPABILITIES, Capability
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from cartoolkit.intents import Capability
     from cartoolkit.requests import GenerateRequest
     from cartoolkit.routing.registry import Registry
     from cartoolkit.routing.schema import ModelSchema
 
-__all__ = [
-    "PROFILES",
-    "TASKS",
-    "WORKLOADS",
-    "IntentHint",
-    "Plan",
-    "Profile",
-    "Task",
-    "Workload",
-    "needs_of",
-    "plan",
-    "profile",
-]
-
-Workload = Literal["interactive", "batch", "background", "local_preferred", "fastest"]
-"""How a request is weighed; see `PROFILES`."""
-
-WORKLOADS: tuple[Workload, ...] = get_args(Workload)
-
-Task = Literal["chat", "classify", "summarize", "reasoning", "code", "extract"]
-"""What kind of answer is asked for."""
-
-TASKS: tuple[Task, ...] = get_args(Task)
+__all__ = ["PROFILES", "Plan", "Profile", "needs_of", "plan", "profile"]
 
 _TOLERANCE = 1e-6
 
@@ -98,8 +74,8 @@ class Profile:
         >>> PROFILES["interactive"].changed(quality=0.6, latency=0.25).weights
         (0.6, 0.25, 0.15)
         """
-        if unknown := [name for name in settings if name not in Profile.__slots__]:
-            raise InvalidRequest(_unknown("setting of a profile", unknown[0], Profile.__slots__))
+        if wrong := [name for name in settings if name not in Profile.__slots__]:
+            raise InvalidRequest(unknown("setting of a profile", wrong[0], Profile.__slots__))
         return replace(self, **settings)
 
 
@@ -126,65 +102,8 @@ def profile(name: str) -> Profile:
         InvalidRequest: there is none of that name.
     """
     if name not in PROFILES:
-        raise InvalidRequest(_unknown("workload", name, PROFILES))
+        raise InvalidRequest(unknown("workload", name, PROFILES))
     return PROFILES[name]
-
-
-def _listed(value: Any) -> Any:  # noqa: ANN401 - whatever the caller gave
-    return (value,) if isinstance(value, str) else value
-
-
-class IntentHint(BaseModel):
-    """What a caller says about a request, so that it need not name a model.
-
-    Without a hint the workload alone decides. `require` filters; the others shift what is preferred.
-
-    Attributes:
-        task: the kind of answer; None lets the prompt tell.
-        prefer_local: weigh as `local_preferred`.
-        prefer_fast: weigh as `fastest`.
-        prefer_quality: weigh quality first.
-        high_stakes: weigh quality above everything else, and try nothing out; outranks the preferences.
-        require: capabilities that a model must have.
-        exclude_models: ids or names of models that must not answer.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    task: Task | None = None
-    prefer_local: Annotated[bool, Field(strict=True)] = False
-    prefer_fast: Annotated[bool, Field(strict=True)] = False
-    prefer_quality: Annotated[bool, Field(strict=True)] = False
-    high_stakes: Annotated[bool, Field(strict=True)] = False
-    require: Annotated[tuple[Capability, ...], BeforeValidator(_listed)] = ()
-    exclude_models: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
-
-    def __init__(self, **given: Any) -> None:  # noqa: ANN401
-        try:
-            super().__init__(**given)
-        except ValidationError as error:
-            raise InvalidRequest(_explained(error)) from None
-
-    def posture(self) -> str | None:
-        """The profile that the hint asks for; None leaves it to the workload.
-
-        Raises:
-            InvalidRequest: two preferences contradict each other.
-        """
-        if self.high_stakes:
-            return "high_stakes"
-        wanted = {
-            "prefer_local": ("local_preferred", self.prefer_local),
-            "prefer_fast": ("fastest", self.prefer_fast),
-            "prefer_quality": ("prefer_quality", self.prefer_quality),
-        }
-        asked = [name for name, (_, is_set) in wanted.items() if is_set]
-        if len(asked) > 1:
-            raise InvalidRequest(
-                f"{' and '.join(asked)} ask for different weights; a request has one of them.",
-                hint="high_stakes=True outranks them all; Profile(…) takes weights of your own.",
-            )
-        return wanted[asked[0]][0] if asked else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,30 +193,3 @@ def needs_of(request: GenerateRequest) -> tuple[Capability, ...]:
     """The capabilities without which a request cannot be answered: to generate, and to see what it holds."""
     media = {block.type for message in request.messages or [] for block in message.media()}
     return ("generate", *(need for kind, need in _MEDIA.items() if kind in media))
-
-
-def _explained(error: ValidationError) -> str:
-    """One sentence for each field that is wrong."""
-    sentences: dict[str, str] = {}
-    for fault in error.errors():
-        field = str(fault["loc"][0])
-        sentences.setdefault(field, _sentence(field, fault["type"], fault["input"]))
-    return " ".join(sentences.values())
-
-
-def _sentence(field: str, kind: str, received: object) -> str:
-    if kind == "extra_forbidden":
-        return _unknown("field of an intent", field, IntentHint.model_fields)
-    if field == "task":
-        return _unknown("task", received, TASKS)
-    if field == "require":
-        return _unknown("capability", received, CAPABILITIES)
-    allowed = "True or False" if field != "exclude_models" else "a list of ids or names"
-    return f"{field} must be {allowed}; got {received!r}."
-
-
-def _unknown(what: str, name: object, known: Iterable[str]) -> str:
-    names = list(known)
-    close = difflib.get_close_matches(str(name), names, n=1)
-    suggestion = f" Did you mean {close[0]!r}?" if close else ""
-    return f"{name!r} is no {what}.{suggestion} There are: {', '.join(names)}."

@@ -7,10 +7,11 @@ not known is None, never 0: a model without a price is unpriced, not free.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from cartoolkit.intents import CAPABILITIES, Capability
 from cartoolkit.routing.figures import Basis, Count, Figure, NonNegative, Row, Share, Text
 from cartoolkit.routing.pricing import Cost, PricingTier, Rates
 
@@ -18,15 +19,6 @@ __all__ = [
     "CAPABILITIES", "Basis", "Benchmark", "Capability", "Cost", "Figure", "ModelSchema", "Performance",
     "PricingTier", "Rates", "Source", "SourceKind", "TrustTier",
 ]  # fmt: skip
-
-Capability = Literal[
-    "generate", "embed", "rerank", "classify", "code", "reasoning", "summarize", "tool_use",
-    "multi_tool_call", "vision", "video_understanding", "audio_understanding", "grounding",
-    "speech_to_text", "text_to_speech", "image_generation", "video_generation",
-]  # fmt: skip
-"""What a model may be able to do."""
-
-CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 
 TrustTier = Literal["curated", "community"]
 """Who vouches for a row: this package, or whoever wrote it."""

@@ -25,7 +25,8 @@ from cartoolkit.routing.latency import Expected, expected_latency
 from cartoolkit.routing.situation import NO_EVIDENCE, Demand, Evidence, Machine
 
 if TYPE_CHECKING:
-    from cartoolkit.routing.intent import Profile, Task
+    from cartoolkit.intents import Task
+    from cartoolkit.routing.intent import Profile
     from cartoolkit.routing.schema import ModelSchema
 
 __all__ = ["Score", "Term", "TermName", "cost_term", "latency_term", "quality_term", "score"]

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cartoolkit.errors import InvalidRequest
+from cartoolkit.intents import CAPABILITIES
 from cartoolkit.routing.checks import require_number
-from cartoolkit.routing.schema import CAPABILITIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from cartoolkit.intents import Capability
     from cartoolkit.routing.outcomes import Tally
-    from cartoolkit.routing.schema import Capability
 
 __all__ = ["NO_EVIDENCE", "Demand", "Evidence", "Machine", "estimate_tokens"]
 

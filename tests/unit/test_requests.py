@@ -44,6 +44,9 @@ BAD = [
     ("chat_template", "no", "True or False"),
     *[("prompt", v, "a non-empty string") for v in ["", " \n\t", None, 3, b"hi", ["hi"], HALF_A_PAIR]],
     *[("context", v, "a string") for v in [3, b"x", ["x"], HALF_A_PAIR]],
+    *[("model", v, "the id or name of a model") for v in ["", 3, b"x", ["a/b"]]],
+    *[("workload", v, "one of interactive, batch") for v in ["", "fast", 3, ["batch"]]],
+    *[("intent", v, "an IntentHint") for v in [3, "fast", ["code"]]],
     *[("params", v, "GenerateParams") for v in [None, 3, "x", [1]]],
 ]  # fmt: skip
 
@@ -311,3 +314,11 @@ def test_no_prompt_raises_anything_but_invalid_request(prompt):
         return
     for message in request.conversation():
         message.text().encode()
+
+
+def test_an_intent_may_be_a_dict_and_its_faults_are_named():
+    assert make_request("Hi", intent={"task": "code"}).intent.task == "code"
+    with pytest.raises(InvalidRequest, match=r"'tusk' is no field of an intent\. Did you mean 'task'"):
+        make_request("Hi", intent={"tusk": "code"})
+    with pytest.raises(InvalidRequest, match="'poetry' is no task"):
+        make_request("Hi", intent={"task": "poetry"})

@@ -97,6 +97,19 @@ def test_leaving_a_stream_early_stops_the_generation(slow):
     assert slow.generate("a", temperature=0, max_tokens=1).text == "a"
 
 
+@pytest.mark.parametrize(
+    "settings", [{"model": "torch/other"}, {"workload": "batch"}, {"intent": {"prefer_fast": True}}]
+)
+def test_what_says_which_model_to_choose_is_refused_with_the_way_to_a_router(make_engine, settings):
+    engine = make_engine()
+    for ask in (engine.generate, engine.start, lambda *a, **k: engine.score(*a, continuation="b", **k)):
+        with pytest.raises(InvalidRequest, match="says which model to choose") as caught:
+            ask("a", **settings)
+        assert "Router" in caught.value.hint
+    with pytest.raises(InvalidRequest, match="says which model to choose"):
+        engine.stream("a", **settings)
+
+
 def test_bad_settings_are_refused_before_anything_runs(make_engine, decoders):
     engine = make_engine()
     for call in (engine.generate, engine.stream, engine.start):

@@ -4,9 +4,8 @@ import time
 
 import pytest
 
+from cartoolkit.intents import CAPABILITIES, TASKS
 from cartoolkit.routing.complexity import assess, capability_for, task_for
-from cartoolkit.routing.intent import TASKS
-from cartoolkit.routing.schema import CAPABILITIES
 
 SHOPPING = """I need:
 - green apples;

@@ -8,8 +8,9 @@ import pytest
 from model_rows import local, remote, row
 
 from cartoolkit.errors import InvalidRequest, ModelNotFound, NoEligibleModel
+from cartoolkit.intents import WORKLOADS
 from cartoolkit.routing.decision import decide, score_table, weigh
-from cartoolkit.routing.intent import PROFILES, WORKLOADS, Profile, plan
+from cartoolkit.routing.intent import PROFILES, Profile, plan
 from cartoolkit.routing.registry import Registry
 from cartoolkit.routing.selection import Thompson
 from cartoolkit.routing.situation import Demand, Evidence, Machine

@@ -4,8 +4,9 @@ import pytest
 from model_rows import row
 
 from cartoolkit.errors import InvalidRequest, ModelNotFound
+from cartoolkit.intents import WORKLOADS, IntentHint
 from cartoolkit.requests import GenerateRequest
-from cartoolkit.routing.intent import PROFILES, WORKLOADS, IntentHint, Profile, needs_of, plan, profile
+from cartoolkit.routing.intent import PROFILES, Profile, needs_of, plan, profile
 from cartoolkit.routing.registry import Registry
 
 REGISTRY = Registry([row("acme/large"), row("acme/small", name="Small"), row("other/small", name="Small")])

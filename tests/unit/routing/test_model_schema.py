@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from model_rows import row
 from pydantic import ValidationError
 
+from cartoolkit.intents import CAPABILITIES
 from cartoolkit.routing.figures import Figure, weakest
 from cartoolkit.routing.pricing import Cost
-from cartoolkit.routing.schema import CAPABILITIES, Performance
+from cartoolkit.routing.schema import Performance
 
 STEADY = settings(derandomize=True, deadline=None, database=None, max_examples=100)
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from model_rows import local, remote, row
 
 from cartoolkit.errors import InvalidRequest
-from cartoolkit.routing.intent import PROFILES, WORKLOADS
+from cartoolkit.intents import WORKLOADS
+from cartoolkit.routing.intent import PROFILES
 from cartoolkit.routing.latency import expected_latency
 from cartoolkit.routing.outcomes import Tally
 from cartoolkit.routing.scores import score
