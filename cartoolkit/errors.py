@@ -12,14 +12,17 @@
     │   ├── InvalidCheckpoint           the folder or file is not a checkpoint that can be read
     │   ├── HashMismatch                the bytes that arrived are not the pinned ones
     │   └── NotEnoughSpace              the disk cannot hold the model
-    ├── NetworkUnavailable              a download could not be made or finished
+    ├── NetworkUnavailable              a download could not be made or finished, or a server not be reached
+    ├── ContentRefused                  a provider refused the content; asking another one is no remedy
     ├── EngineError
     │   ├── EngineBusy                  another session is using this engine
     │   ├── EngineClosed                the engine was closed
     │   ├── ForwardFailed               the model's forward raised; the decoder is reloaded on next use
     │   │   └── OutOfMemory             it raised because the machine had no memory left
     │   ├── NotEnoughMemory             the weights or the cache do not fit into memory
-    │   └── DecodeTimeout               the time ceiling passed before the first token
+    │   ├── DecodeTimeout               the time ceiling passed before the first token
+    │   └── RemoteError                 a server answered with an error, or with what is no answer
+    │       └── RateLimited             it wants fewer requests, or the account is spent
     ├── RetrievalError                  something about looking things up
     │   ├── InvalidIndex                an index or corpus file is damaged, foreign or too new
     │   ├── RetrieverFailed             a look-up raised, or answered with something that is no text
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CartoolkitError",
+    "ContentRefused",
     "DecodeTimeout",
     "EngineBusy",
     "EngineClosed",
@@ -64,6 +68,8 @@ __all__ = [
     "NotEnoughSpace",
     "OutOfMemory",
     "PromptTooLong",
+    "RateLimited",
+    "RemoteError",
     "RetrievalError",
     "RetrieverFailed",
     "RoutingError",
@@ -125,7 +131,14 @@ class NotEnoughSpace(ModelError):
 
 
 class NetworkUnavailable(CartoolkitError):
-    """A download could not start or finish; nothing half-written was kept."""
+    """A download could not be made, or a server not be reached; nothing half-written was kept."""
+
+
+class ContentRefused(CartoolkitError):
+    """A provider refused to answer this content, by its own rules.
+
+    It says nothing about the model, and the same request is not sent to another provider for it.
+    """
 
 
 class EngineError(CartoolkitError):
@@ -162,6 +175,29 @@ class OutOfMemory(ForwardFailed):
 
 class DecodeTimeout(EngineError):
     """The wall-clock ceiling passed before a single token was produced."""
+
+
+class RemoteError(EngineError):
+    """A server answered with an error, or broke its answer off, or sent what is no answer at all.
+
+    Attributes:
+        status: the HTTP status, such as 500; None where the answer had begun, or could not be understood.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        trace: Trace | None = None,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, trace=trace)
+        self.status = status
+
+
+class RateLimited(RemoteError):
+    """A server wants fewer requests, or the account behind the key has nothing left to spend."""
 
 
 class RetrievalError(CartoolkitError):
