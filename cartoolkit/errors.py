@@ -28,9 +28,11 @@
     │   ├── RetrieverFailed             a look-up raised, or answered with something that is no text
     │   └── UnreadableDocument          a document holds no text that can be read
     ├── RoutingError                    something about choosing a model
+    │   ├── AllModelsFailed             every model that may answer was asked, and none did
     │   ├── InvalidRegistry             a file of models holds something that cannot be used
     │   ├── LedgerError                 outcomes cannot be written down or read
     │   ├── NoEligibleModel             every model was filtered out
+    │   ├── ProbeFailed                 a model could not be measured: it crashed, was ended, or hung
     │   └── SpendLimitExceeded          a call may cost more than a limit leaves
     └── TraceError                      a trace file is damaged, foreign or too new
 
@@ -43,9 +45,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cartoolkit.routing.attempts import Attempt
     from cartoolkit.trace import Trace
 
 __all__ = [
+    "AllModelsFailed",
     "CartoolkitError",
     "ContentRefused",
     "DecodeTimeout",
@@ -67,6 +73,7 @@ __all__ = [
     "NotEnoughMemory",
     "NotEnoughSpace",
     "OutOfMemory",
+    "ProbeFailed",
     "PromptTooLong",
     "RateLimited",
     "RemoteError",
@@ -77,6 +84,7 @@ __all__ = [
     "TraceError",
     "UnreadableDocument",
     "UnsupportedMode",
+    "in_words",
 ]
 
 
@@ -217,7 +225,19 @@ class UnreadableDocument(RetrievalError):
 
 
 class RoutingError(CartoolkitError):
-    """Something went wrong while a model was chosen; nothing has run."""
+    """Something went wrong while a model was chosen, or with all that were."""
+
+
+class AllModelsFailed(RoutingError):
+    """Every model that may answer was asked in turn, and none of them did; the message says why, for each.
+
+    Attributes:
+        attempts: what was tried, in order.
+    """
+
+    def __init__(self, message: str, *, attempts: Sequence[Attempt] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.attempts = tuple(attempts)
 
 
 class InvalidRegistry(RoutingError):
@@ -232,9 +252,25 @@ class NoEligibleModel(RoutingError):
     """No model passes the filters; the message says for each one why not."""
 
 
+class ProbeFailed(RoutingError):
+    """A model could not be measured: its process crashed or was ended, it hung, or it raised."""
+
+
 class SpendLimitExceeded(RoutingError):
     """A call may cost more than a spend limit leaves, or nobody knows what it costs; nothing was called."""
 
 
 class TraceError(CartoolkitError):
     """A trace file cannot be read or written: damaged, not a trace, or of a newer version."""
+
+
+def in_words(error: BaseException) -> str:
+    """An error's message, or its kind where it has none or cannot say it.
+
+    >>> in_words(ValueError("a value of 3")), in_words(KeyError())
+    ('a value of 3', 'KeyError')
+    """
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # noqa: BLE001 - the error is somebody else's, and what it tells must not replace it
+        return f"{type(error).__name__}, whose message cannot be shown"
