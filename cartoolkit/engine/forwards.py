@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from cartoolkit.errors import CartoolkitError, ForwardFailed, OutOfMemory
+from cartoolkit.notices import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +33,7 @@ def translated() -> Iterator[None]:
     except BaseException as error:
         # Also what is no Exception: a panic in a library written in Rust must not end the worker.
         raise ForwardFailed(
-            f"the model's forward raised {type(error).__name__}: {error}",
+            f"the model's forward raised {type(error).__name__}: {in_words(error)}",
             hint="The model is reloaded on the next call.",
         ) from error
 

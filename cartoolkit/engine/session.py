@@ -27,6 +27,7 @@ from cartoolkit.engine.kernel import in_kernel
 from cartoolkit.engine.mailbox import Mailbox
 from cartoolkit.engine.result import Result
 from cartoolkit.errors import DecodeTimeout, EngineClosed, EngineError, ForwardFailed
+from cartoolkit.notices import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -355,7 +356,7 @@ class Session:
 
     def _fail(self, error: BaseException, on_corruption: Callable[[], None]) -> None:
         self.error = error
-        self._recorder.update(stop_reason="error", stop_detail=str(error))
+        self._recorder.update(stop_reason="error", stop_detail=in_words(error))
         if isinstance(error, EngineError):
             error.trace = self.trace
         if isinstance(error, ForwardFailed):

@@ -324,6 +324,20 @@ def test_a_failed_forward_is_reported_with_the_trace_and_the_next_call_works(mak
     assert len(decoders) == 2
 
 
+def test_an_error_that_cannot_say_itself_is_reported_by_its_kind(make_engine, decoders):
+    class Speechless(RuntimeError):
+        def __str__(self):
+            raise ValueError("no words")
+
+    def fail(ids, pos):
+        raise Speechless
+
+    engine = make_engine()
+    decoders[0].forward = fail
+    with pytest.raises(ForwardFailed, match="raised Speechless: Speechless, whose message cannot be shown"):
+        engine.generate("a", temperature=0)
+
+
 def test_what_is_no_exception_is_reported_as_well(make_engine, decoders):
     class Panic(BaseException):
         """What a library written in Rust raises when it panics."""
