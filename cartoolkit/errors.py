@@ -84,7 +84,6 @@ __all__ = [
     "TraceError",
     "UnreadableDocument",
     "UnsupportedMode",
-    "in_words",
 ]
 
 
@@ -262,15 +261,3 @@ class SpendLimitExceeded(RoutingError):
 
 class TraceError(CartoolkitError):
     """A trace file cannot be read or written: damaged, not a trace, or of a newer version."""
-
-
-def in_words(error: BaseException) -> str:
-    """An error's message, or its kind where it has none or cannot say it.
-
-    >>> in_words(ValueError("a value of 3")), in_words(KeyError())
-    ('a value of 3', 'KeyError')
-    """
-    try:
-        return str(error) or type(error).__name__
-    except Exception:  # noqa: BLE001 - the error is somebody else's, and what it tells must not replace it
-        return f"{type(error).__name__}, whose message cannot be shown"
