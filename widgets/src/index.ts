@@ -2,12 +2,13 @@
 
 import type { RenderProps } from "@anywidget/types";
 import { renderFlare } from "./flare_view";
+import { renderRouter } from "./router_view";
 import { renderRun } from "./run_view";
 import type { Model, Traits } from "./sync";
 
 type Renderer = (model: Model, el: HTMLElement) => () => void;
 
-const VIEWS: Record<string, Renderer> = { run: renderRun, flare: renderFlare };
+const VIEWS: Record<string, Renderer> = { run: renderRun, flare: renderFlare, router: renderRouter };
 
 function render({ model, el }: Pick<RenderProps<Traits>, "model" | "el">): () => void {
   const name = model.get("view");

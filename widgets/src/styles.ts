@@ -2,7 +2,8 @@
 
 import { FLARE_STYLES } from "./flare_styles";
 
-const THEME = `
+/** Colours and fonts of every view. */
+export const THEME = `
 :host { all: initial; display: block; width: 100%; }
 .view {
   --bg: var(--jp-layout-color1, var(--vscode-editor-background, #fff));

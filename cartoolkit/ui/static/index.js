@@ -504,8 +504,8 @@ var BesideTable = class {
       "click",
       (event) => {
         const target = event.target instanceof Element ? event.target : null;
-        const button = target?.closest("[data-row]");
-        if (button) onPick(Number(button.dataset["row"]));
+        const button2 = target?.closest("[data-row]");
+        if (button2) onPick(Number(button2.dataset["row"]));
       },
       { signal }
     );
@@ -692,31 +692,31 @@ var LookUps = class {
     const long = query.length > LONG_QUERY;
     const text = h("q", { class: long && !open ? "cut" : "", dir: "auto" }, query);
     const attributes = { type: "button", class: "link", "data-action": "open", "data-hit": -1 };
-    const button = h(
+    const button2 = h(
       "button",
       { ...attributes, "aria-expanded": String(open) },
       open ? "show less" : "show all"
     );
-    return [text, long ? button : null];
+    return [text, long ? button2 : null];
   }
   #hits(k, hits, earlier) {
     const items = hits.map((hit, i) => {
-      const [text, button] = passageText(hit, this.#open.has(`${k} ${i}`));
-      if (button instanceof HTMLElement) button.dataset["hit"] = String(i);
+      const [text, button2] = passageText(hit, this.#open.has(`${k} ${i}`));
+      if (button2 instanceof HTMLElement) button2.dataset["hit"] = String(i);
       const why = hit.added ? null : h("span", { class: "why-not" }, whyNotAdded(hit, earlier));
       const source = h("span", { class: "source" }, h("bdi", {}, sourceText(hit)), why);
-      return h("li", { class: hit.added ? "hit" : "hit left-out" }, text ?? null, source, button ?? null);
+      return h("li", { class: hit.added ? "hit" : "hit left-out" }, text ?? null, source, button2 ?? null);
     });
     return h("dd", { class: "hits" }, h("ul", {}, ...items));
   }
   #click(target) {
     if (!(target instanceof Element)) return;
     const card = target.closest("[data-card]");
-    const button = target.closest("button");
+    const button2 = target.closest("button");
     if (card === null) return;
     const k = Number(card.dataset["card"]);
-    if (button?.dataset["action"] === "open") this.#toggle(k, Number(button.dataset["hit"]));
-    else if (button !== null) this.#events.onSelect(k === this.#selected ? null : k);
+    if (button2?.dataset["action"] === "open") this.#toggle(k, Number(button2.dataset["hit"]));
+    else if (button2 !== null) this.#events.onSelect(k === this.#selected ? null : k);
   }
   #toggle(k, hit) {
     const name = `${k} ${hit}`;
@@ -2245,24 +2245,24 @@ function endedBy(reason, detail) {
   return detail === "" ? `ended by ${words}` : `ended by ${words} (${detail})`;
 }
 function statusText(store, empty = EMPTY) {
-  const tokens = tokensText(store);
+  const tokens2 = tokensText(store);
   switch (phaseOf(store)) {
     case "empty":
       return empty;
     case "prefilling":
       return prefillText(store, "reading the prompt");
     case "looking_up":
-      return joined2("looking up…", store.count === 0 ? "" : tokens);
+      return joined2("looking up…", store.count === 0 ? "" : tokens2);
     case "rereading":
-      return joined2(prefillText(store, "reading the passages"), tokens);
+      return joined2(prefillText(store, "reading the passages"), tokens2);
     case "paused":
-      return `paused · ${tokens}`;
+      return `paused · ${tokens2}`;
     case "failed":
-      return store.count === 0 ? "failed before the first token" : `failed after ${tokens}`;
+      return store.count === 0 ? "failed before the first token" : `failed after ${tokens2}`;
     case "running":
-      return joined2(tokens, speedText(tokensPerSecond(store.numbers.elapsed.values)));
+      return joined2(tokens2, speedText(tokensPerSecond(store.numbers.elapsed.values)));
     case "finished":
-      return finishText(store, tokens);
+      return finishText(store, tokens2);
   }
 }
 function tokensText(store) {
@@ -2275,12 +2275,12 @@ function prefillText({ prefill, state }, what) {
   if (prefill === null || prefill.total === 0) return what;
   return `${what} ${count(prefill.done)} / ${plural(prefill.total, "token")}`;
 }
-function finishText(store, tokens) {
+function finishText(store, tokens2) {
   const { finish } = store;
-  if (finish === null) return tokens;
+  if (finish === null) return tokens2;
   const first = finish.ttft_ms === null ? "" : `first after ${seconds(finish.ttft_ms / 1e3)}`;
   const speed2 = finish.tokens_per_second === null ? "" : speedText(finish.tokens_per_second);
-  return joined2(tokens, speed2, first, endedBy(finish.stop_reason, finish.stop_detail));
+  return joined2(tokens2, speed2, first, endedBy(finish.stop_reason, finish.stop_detail));
 }
 function speedText(value) {
   return Number.isFinite(value) ? speed(value) : "";
@@ -2326,10 +2326,10 @@ var Status = class {
     const reads = phase === "prefilling" || phase === "rereading";
     this.#bar.hidden = !reads || prefill === null || prefill.total === 0;
     if (this.#bar.hidden || prefill === null) return;
-    const share = Math.min(1, prefill.done / prefill.total);
-    this.#bar.setAttribute("aria-valuenow", String(Math.round(100 * share)));
-    const fill = this.#bar.firstElementChild;
-    if (fill instanceof HTMLElement) fill.style.width = `${100 * share}%`;
+    const share2 = Math.min(1, prefill.done / prefill.total);
+    this.#bar.setAttribute("aria-valuenow", String(Math.round(100 * share2)));
+    const fill2 = this.#bar.firstElementChild;
+    if (fill2 instanceof HTMLElement) fill2.style.width = `${100 * share2}%`;
   }
 };
 
@@ -3712,15 +3712,15 @@ var Tabs = class {
   constructor(tabs, label, signal) {
     this.#shown = tabs[0]?.name ?? "";
     this.#tabs = tabs.map(({ name, title, panel }) => {
-      const button = h("button", { type: "button", role: "tab", class: "tab", "data-tab": name }, title);
+      const button2 = h("button", { type: "button", role: "tab", class: "tab", "data-tab": name }, title);
       panel.setAttribute("role", "tabpanel");
       if (!panel.hasAttribute("aria-label")) panel.setAttribute("aria-label", title);
-      return { name, button, panel };
+      return { name, button: button2, panel };
     });
     const row = h(
       "div",
       { class: "tabs", role: "tablist", "aria-label": label },
-      ...this.#tabs.map(({ button }) => button)
+      ...this.#tabs.map(({ button: button2 }) => button2)
     );
     row.addEventListener("click", (event) => this.#click(event.target), { signal });
     row.addEventListener("keydown", (event) => this.#key(event), { signal });
@@ -3736,11 +3736,11 @@ var Tabs = class {
   }
   show(name) {
     this.#shown = name;
-    for (const { name: own, button, panel } of this.#tabs) {
+    for (const { name: own, button: button2, panel } of this.#tabs) {
       const on = own === name;
       panel.hidden = !on;
-      button.setAttribute("aria-selected", String(on));
-      button.setAttribute("tabindex", on ? "0" : "-1");
+      button2.setAttribute("aria-selected", String(on));
+      button2.setAttribute("tabindex", on ? "0" : "-1");
     }
   }
   #click(target) {
@@ -3860,10 +3860,10 @@ var FlareView = class {
     this.#assemble();
   }
   #assemble() {
-    const { header, notices, legend, status, tokens, plot, footer } = this.parts;
+    const { header, notices, legend, status, tokens: tokens2, plot, footer } = this.parts;
     const top = h("div", { class: "meta" }, legend.node, status.node);
     const below = h("div", { class: "below" }, this.#whatIf.node, this.#budget.node, this.#beside.node);
-    const main = h("div", { class: "main" }, top, tokens.node, plot.node, below);
+    const main = h("div", { class: "main" }, top, tokens2.node, plot.node, below);
     const columns = h("div", { class: "columns" }, main, this.#tabs.node);
     this.parts.card.classList.add("flare");
     this.parts.mount(header.node, notices.node, columns, footer.node);
@@ -3887,7 +3887,7 @@ var FlareView = class {
     this.#beside.update(store.beside, attended);
   }
   #showMarks() {
-    const { store, tokens, plot } = this.parts;
+    const { store, tokens: tokens2, plot } = this.parts;
     if (store.lookUps === this.#marked) return;
     this.#marked = store.lookUps;
     const marks = store.lookUps.map((row, k) => {
@@ -3895,8 +3895,8 @@ var FlareView = class {
       const label = `look-up ${k + 1}, ${where}: ${outcomeText(row)}`;
       return { at: row.at, found: row.outcome === "found", label };
     });
-    tokens.setMarks(marks);
-    tokens.selectLookUp(this.#selected);
+    tokens2.setMarks(marks);
+    tokens2.selectLookUp(this.#selected);
   }
   /** Show a look-up in the text, the plot and the timeline; null shows none. */
   #choose(index) {
@@ -3918,11 +3918,1663 @@ function renderFlare(model, el) {
   };
 }
 
+// src/router_hold.ts
+var PATIENCE = 1500;
+var Hold = class {
+  #held = null;
+  #inHand = false;
+  #timer;
+  #same;
+  #onRelease;
+  /** `onRelease` is called when patience has run out; `same` tells whether two values are shown alike. */
+  constructor(onRelease, signal, same = Object.is) {
+    this.#onRelease = onRelease;
+    this.#same = same;
+    signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
+  }
+  /** While a value is in the hand, nothing that the kernel says takes its place. */
+  grip(inHand) {
+    this.#inHand = inHand;
+    if (!inHand) this.#wait();
+  }
+  take(value) {
+    this.#held = { value };
+    this.#wait();
+  }
+  /** What to show while the kernel says `told`. */
+  shown(told) {
+    if (this.#held === null) return told;
+    if (!this.#inHand && this.#same(this.#held.value, told)) this.release();
+    return this.#held === null ? told : this.#held.value;
+  }
+  release() {
+    this.#held = null;
+    clearTimeout(this.#timer);
+  }
+  #wait() {
+    clearTimeout(this.#timer);
+    if (this.#held === null) return;
+    this.#timer = setTimeout(() => {
+      if (this.#inHand) return;
+      this.#held = null;
+      this.#onRelease();
+    }, PATIENCE);
+  }
+};
+
+// src/router_words.ts
+var NONE3 = "–";
+var DECIMALS = 2;
+var UNSAID = 5e-4;
+function points(value) {
+  return Number.isFinite(value) ? value.toFixed(3) : NONE3;
+}
+function weight(value) {
+  if (!Number.isFinite(value)) return NONE3;
+  const short = value.toFixed(DECIMALS);
+  return Math.abs(Number(short) - value) < UNSAID ? short : value.toFixed(DECIMALS + 1);
+}
+function percent(share2) {
+  if (!Number.isFinite(share2)) return NONE3;
+  if (share2 > 0 && share2 < 5e-3) return "<1%";
+  if (share2 < 1 && share2 > 0.995) return ">99%";
+  return `${Math.round(100 * share2)}%`;
+}
+function usd(value) {
+  if (!Number.isFinite(value)) return NONE3;
+  if (value === 0) return "$0";
+  return value < 1e-6 ? "<$0.000001" : `$${Number(value.toPrecision(3))}`;
+}
+function milliseconds(value) {
+  return Number.isFinite(value) ? duration(value) : NONE3;
+}
+function weightsOf({ quality, latency, cost }) {
+  return [quality, latency, cost].map(weight).join(" / ");
+}
+function weightsInWords({ quality, latency, cost, local_bonus, first_token }) {
+  const what = first_token ? "latency (to the first token alone)" : "latency";
+  return `quality counts ${weight(quality)}, ${what} ${weight(latency)}, cost ${weight(cost)}; a model that runs here gets ${weight(local_bonus)} more`;
+}
+function whereabouts(model) {
+  const { where, loaded } = model;
+  return [where, ...loaded ? ["loaded"] : [], callsOf(model)].join(" · ");
+}
+function basisOf({ basis, note }) {
+  const parts = note.toLowerCase().includes(basis) ? [note] : [basis, note];
+  return parts.filter((part) => part !== "").join(" · ");
+}
+function callsOf({ calls, successes, failures }) {
+  if (calls === 0) return "no calls yet";
+  const open = calls - successes - failures;
+  const rest = open > 0 ? `, ${count(open)} undecided` : "";
+  return `${plural(calls, "call")}, ${count(failures)} failed${rest}`;
+}
+function termText({ name, weight: w, value, points: p, basis }) {
+  return `${name} ${weight(w)} × ${points(value)} = ${points(p)} (${basis})`;
+}
+function cellSentence(model, workload, cell) {
+  const said = cell.kind === "filtered" ? filteredText(cell) : scoredText(cell);
+  return `${model.title}, ${workload.title}: ${said}`;
+}
+function filteredText({ reasons }) {
+  return `left out: ${reasons.length === 0 ? "no reason given" : reasons.join("; ")}`;
+}
+function scoredText(cell) {
+  const { score, rank, wins, worth, reliability, bonus, latency_ms, usd: price } = cell;
+  const costs = price === null ? "" : `, ${usd(price)}`;
+  return [
+    `rank ${rank}, score ${points(score)}, wins ${percent(wins)} of the draws`,
+    `${cell.terms.map(termText).join(", ")}, local bonus ${weight(bonus)}`,
+    `worth ${points(reliability)} × ${points(score)} = ${points(worth)}`,
+    `expected ${milliseconds(latency_ms)}${costs}`
+  ].join("; ");
+}
+function winners(workloads, models, cells) {
+  return new Map(
+    workloads.map(({ title }, j) => {
+      const i = cells.findIndex((row) => row[j]?.kind === "scored" && row[j].rank === 1);
+      return [title, models[i]?.title ?? "nobody"];
+    })
+  );
+}
+function changedWinners(before, now) {
+  return [...now].filter(([title, model]) => before.has(title) && before.get(title) !== model).map(([title, model]) => `${title}: now ${model}.`).join(" ");
+}
+
+// src/router_answers.ts
+var THUMB = "M5 21V10.5H2V21zM7 10.5 11 2c1.5 0 2.5 1 2.5 2.6V9h6a2 2 0 0 1 2 2.4l-1.6 8A2 2 0 0 1 18 21H7z";
+var OUTCOMES2 = {
+  running: "answering",
+  failure: "failed",
+  inconclusive: "not counted"
+};
+var Answers = class {
+  node = h("section", { class: "answers", "data-testid": "router-answers", hidden: true });
+  #list = h("div", { class: "answer-list" });
+  #cards = /* @__PURE__ */ new Map();
+  #onVerdict;
+  #signal;
+  constructor(onVerdict, signal) {
+    this.#onVerdict = onVerdict;
+    this.#signal = signal;
+    this.node.append(h("h3", {}, "Answers"), this.#list);
+  }
+  /** `judges`: somebody is there who keeps a verdict. */
+  update(answers, judges) {
+    this.node.hidden = answers.length === 0;
+    const before = this.#cards;
+    this.#cards = new Map(
+      answers.map(({ trace_id: id }) => [
+        id,
+        before.get(id) ?? new AnswerCard(id, this.#onVerdict, this.#signal)
+      ])
+    );
+    for (const answer of answers) this.#cards.get(answer.trace_id)?.update(answer, judges);
+    const cards = [...this.#cards.values()].map(({ node }) => node);
+    const same = cards.length === this.#list.children.length;
+    if (!same || cards.some((card, i) => this.#list.children[i] !== card))
+      this.#list.replaceChildren(...cards);
+  }
+};
+var AnswerCard = class {
+  node = h("article", { class: "answer", "data-testid": "router-answer" });
+  #model = h("bdi", { class: "title" });
+  #figures = h("span", { class: "figures-line" });
+  #text = h("div", { class: "answer-text" });
+  #story = h("bdi", { class: "story" });
+  #more = h("button", { type: "button", class: "link", hidden: true }, "show all");
+  #thumbs = h("div", { class: "thumbs", role: "group" });
+  #up = thumb("good", "the answer is good");
+  #down = thumb("bad", "the answer is bad");
+  #held;
+  #answer = null;
+  #judges = false;
+  #open = false;
+  constructor(id, onVerdict, signal) {
+    this.#held = new Hold(() => this.#drawThumbs(), signal);
+    const judge = (accepted) => {
+      this.#held.take(accepted);
+      onVerdict(id, accepted);
+      this.#drawThumbs();
+    };
+    this.#up.addEventListener("click", () => judge(true), { signal });
+    this.#down.addEventListener("click", () => judge(false), { signal });
+    this.#more.addEventListener("click", () => this.#toggle(), { signal });
+    this.#thumbs.append(this.#up, this.#down);
+    const head = h("div", { class: "answer-head" }, this.#model, this.#figures);
+    const foot = h("div", { class: "answer-foot" }, this.#more, this.#thumbs);
+    this.node.append(head, this.#text, this.#story, foot);
+  }
+  update(answer, judges) {
+    this.#answer = answer;
+    this.#judges = judges;
+    const { model, text, story, outcome } = answer;
+    this.node.dataset["outcome"] = outcome;
+    setText(this.#model, model);
+    setText(this.#figures, figuresOf(answer));
+    setText(this.#text, text);
+    setText(this.#story, story);
+    this.#text.hidden = text === "";
+    this.#story.hidden = story === "";
+    setAttributes(this.#thumbs, { "aria-label": `verdict on the answer of ${model}` });
+    this.#drawMore();
+    this.#drawThumbs();
+  }
+  #toggle() {
+    this.#open = !this.#open;
+    this.#drawMore();
+  }
+  #drawMore() {
+    const text = this.#answer?.text ?? "";
+    const long = text.length > LONG || text.split("\n").length > LINES;
+    this.#more.hidden = !long;
+    this.#text.classList.toggle("cut", long && !this.#open);
+    setText(this.#more, this.#open ? "show less" : "show all");
+    setAttributes(this.#more, { "aria-expanded": String(this.#open) });
+  }
+  #drawThumbs() {
+    const answer = this.#answer;
+    if (answer === null) return;
+    const verdict = this.#held.shown(answer.verdict);
+    this.#thumbs.hidden = answer.outcome !== "success";
+    for (const [button2, means] of [
+      [this.#up, true],
+      [this.#down, false]
+    ]) {
+      setAttributes(button2, { "aria-pressed": String(verdict === means) });
+      button2.disabled = !this.#judges || verdict !== null;
+    }
+  }
+};
+var LONG = 320;
+var LINES = 5;
+function figuresOf({ ms, tokens: tokens2, outcome }) {
+  const time = ms === null ? [] : [milliseconds(ms)];
+  const state = OUTCOMES2[outcome];
+  return [...state === void 0 ? [] : [state], ...time, plural(tokens2, "token")].join(" · ");
+}
+function thumb(word, title) {
+  const icon = svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true", class: `thumb ${word}` });
+  icon.append(svg("path", { d: THUMB }));
+  const button2 = h("button", { type: "button", class: "button", title, "aria-pressed": "false" }, icon, word);
+  button2.dataset["testid"] = `thumb-${word}`;
+  return button2;
+}
+
+// src/router_protocol.ts
+var TERMS = ["quality", "latency", "cost"];
+var WEIGHTS = [...TERMS, "local_bonus"];
+var BASES = ["measured", "declared", "assumed"];
+function outgoing(message) {
+  return { v: PROTOCOL_VERSION, ...message };
+}
+function parseMessage(content) {
+  const data = asRecord(content, "message");
+  if (data["type"] !== "update") throw new ProtocolError(`unknown kind of message ${show(data["type"])}`);
+  requireVersion(data);
+  return parseState(data["state"]);
+}
+function parseState(value) {
+  const data = asRecord(value, "state");
+  requireVersion(data);
+  const workloads = listOf(data["workloads"], "workloads", parseWorkload);
+  const models = listOf(data["models"], "models", parseModel);
+  return {
+    v: PROTOCOL_VERSION,
+    seq: asCount(data["seq"], "seq"),
+    question: parseQuestion(data["question"]),
+    strategy: parseStrategy(data["strategy"]),
+    workloads,
+    models,
+    cells: parseCells(data["cells"], models.length, workloads.length),
+    baselines: listOf(
+      data["baselines"],
+      "baselines",
+      (each, where) => parseBaseline(each, where, workloads.length)
+    ),
+    selected: orNull(data["selected"], (each) => parsePlace(each, "selected")),
+    detail: orNull(data["detail"], parseDetail),
+    runs: listOf(data["runs"], "runs", parseAnswer),
+    busy: orNull(data["busy"], parseBusy),
+    notices: asStrings(data["notices"], "notices")
+  };
+}
+function requireVersion(data) {
+  if (data["v"] !== PROTOCOL_VERSION)
+    throw new ProtocolError(`protocol version ${show(data["v"])}, expected ${PROTOCOL_VERSION}`);
+}
+function listOf(value, where, parse) {
+  return asList(value, where).map((each, i) => parse(each, `${where}.${i}`));
+}
+function orNull(value, parse) {
+  return value === null ? null : parse(value);
+}
+function asNumber(value, where) {
+  return asNumberOrNull(value, where) ?? Number.NaN;
+}
+function parseQuestion(value) {
+  const data = asRecord(value, "question");
+  return {
+    prompt_tokens: asCount(data["prompt_tokens"], "question.prompt_tokens"),
+    output_tokens: asCount(data["output_tokens"], "question.output_tokens"),
+    max_cost_usd: asNumberOrNull(data["max_cost_usd"], "question.max_cost_usd"),
+    max_latency_ms: asNumberOrNull(data["max_latency_ms"], "question.max_latency_ms"),
+    task: asString(data["task"], "question.task"),
+    tasks: asStrings(data["tasks"], "question.tasks")
+  };
+}
+function parseStrategy(value) {
+  const data = asRecord(value, "strategy");
+  return {
+    text: asString(data["text"], "strategy.text"),
+    prior_strength: asNumber(data["prior_strength"], "strategy.prior_strength"),
+    draws: asCount(data["draws"], "strategy.draws")
+  };
+}
+function parseWorkload(value, where) {
+  const data = asRecord(value, where);
+  return {
+    name: asString(data["name"], `${where}.name`),
+    title: asString(data["title"], `${where}.title`),
+    quality: asNumber(data["quality"], `${where}.quality`),
+    latency: asNumber(data["latency"], `${where}.latency`),
+    cost: asNumber(data["cost"], `${where}.cost`),
+    local_bonus: asNumber(data["local_bonus"], `${where}.local_bonus`),
+    changed: asBoolean(data["changed"], `${where}.changed`),
+    first_token: asBoolean(data["first_token"], `${where}.first_token`)
+  };
+}
+function parseModel(value, where) {
+  const data = asRecord(value, where);
+  return {
+    id: asString(data["id"], `${where}.id`),
+    title: asString(data["title"], `${where}.title`),
+    where: asOneOf(["local", "remote"], data["where"], `${where}.where`),
+    basis: asOneOf(BASES, data["basis"], `${where}.basis`),
+    note: asString(data["note"], `${where}.note`),
+    calls: asCount(data["calls"], `${where}.calls`),
+    successes: asCount(data["successes"], `${where}.successes`),
+    failures: asCount(data["failures"], `${where}.failures`),
+    loaded: asBoolean(data["loaded"], `${where}.loaded`)
+  };
+}
+function parseCells(value, models, workloads) {
+  const rows = listOf(value, "cells", (row, where) => listOf(row, where, parseCell));
+  if (rows.length !== models) throw new ProtocolError(`cells has ${rows.length} rows for ${models} models`);
+  const odd = rows.findIndex((row) => row.length !== workloads);
+  if (odd >= 0)
+    throw new ProtocolError(`cells.${odd} has ${rows[odd]?.length} cells for ${workloads} workloads`);
+  return rows;
+}
+function parseCell(value, where) {
+  const data = asRecord(value, where);
+  if (asOneOf(["scored", "filtered"], data["kind"], `${where}.kind`) === "filtered") {
+    return {
+      kind: "filtered",
+      reasons: asStrings(data["reasons"], `${where}.reasons`),
+      filters: asStrings(data["filters"], `${where}.filters`)
+    };
+  }
+  return {
+    kind: "scored",
+    score: asNumber(data["score"], `${where}.score`),
+    rank: asCount(data["rank"], `${where}.rank`),
+    wins: asNumber(data["wins"], `${where}.wins`),
+    worth: asNumber(data["worth"], `${where}.worth`),
+    reliability: asNumber(data["reliability"], `${where}.reliability`),
+    bonus: asNumber(data["bonus"], `${where}.bonus`),
+    latency_ms: asNumber(data["latency_ms"], `${where}.latency_ms`),
+    usd: asNumberOrNull(data["usd"], `${where}.usd`),
+    terms: listOf(data["terms"], `${where}.terms`, parseTerm)
+  };
+}
+function parseTerm(value, where) {
+  const data = asRecord(value, where);
+  return {
+    name: asOneOf(TERMS, data["name"], `${where}.name`),
+    value: asNumber(data["value"], `${where}.value`),
+    weight: asNumber(data["weight"], `${where}.weight`),
+    points: asNumber(data["points"], `${where}.points`),
+    basis: asOneOf(BASES, data["basis"], `${where}.basis`)
+  };
+}
+function parseBaseline(value, where, workloads) {
+  const data = asRecord(value, where);
+  const cells = listOf(data["cells"], `${where}.cells`, (cell, at) => {
+    const { text, hint } = asRecord(cell, at);
+    return { text: asString(text, `${at}.text`), hint: asString(hint, `${at}.hint`) };
+  });
+  if (cells.length !== workloads)
+    throw new ProtocolError(`${where}.cells has ${cells.length} cells for ${workloads} workloads`);
+  return {
+    name: asString(data["name"], `${where}.name`),
+    note: asString(data["note"], `${where}.note`),
+    cells
+  };
+}
+function parsePlace(value, where) {
+  const data = asRecord(value, where);
+  return {
+    workload: asString(data["workload"], `${where}.workload`),
+    model: asString(data["model"], `${where}.model`)
+  };
+}
+function parseDetail(value) {
+  const data = asRecord(value, "detail");
+  return {
+    title: asString(data["title"], "detail.title"),
+    lines: listOf(data["lines"], "detail.lines", (each, where) => {
+      const line = asRecord(each, where);
+      return {
+        name: asString(line["name"], `${where}.name`),
+        points: asNumber(line["points"], `${where}.points`),
+        basis: asString(line["basis"], `${where}.basis`),
+        arithmetic: asString(line["arithmetic"], `${where}.arithmetic`)
+      };
+    }),
+    sum: asString(data["sum"], "detail.sum"),
+    worth: asString(data["worth"], "detail.worth"),
+    fallbacks: asStrings(data["fallbacks"], "detail.fallbacks"),
+    changes: listOf(data["changes"], "detail.changes", (each, where) => ({
+      text: asString(asRecord(each, where)["text"], `${where}.text`)
+    }))
+  };
+}
+function parseAnswer(value, where) {
+  const data = asRecord(value, where);
+  return {
+    trace_id: asString(data["trace_id"], `${where}.trace_id`),
+    model: asString(data["model"], `${where}.model`),
+    text: asString(data["text"], `${where}.text`),
+    ms: asNumberOrNull(data["ms"], `${where}.ms`),
+    tokens: asCount(data["tokens"], `${where}.tokens`),
+    story: asString(data["story"], `${where}.story`),
+    verdict: orNull(data["verdict"], (each) => asBoolean(each, `${where}.verdict`)),
+    outcome: asString(data["outcome"], `${where}.outcome`)
+  };
+}
+function parseBusy(value) {
+  const data = asRecord(value, "busy");
+  return {
+    what: asString(data["what"], "busy.what"),
+    done: asCount(data["done"], "busy.done"),
+    total: asCount(data["total"], "busy.total")
+  };
+}
+
+// src/router_detail.ts
+var SWATCHES = /* @__PURE__ */ new Set(["quality", "latency", "cost", "local bonus"]);
+var EMPTY3 = "Select a cell to see how its score comes about, and what would change the choice.";
+var DetailPanel = class {
+  node = h("section", { class: "detail", "data-testid": "router-detail", "aria-live": "off" });
+  #title = h("h3", {});
+  #probe = h("button", { type: "button", class: "link", "data-testid": "probe-one" }, "Probe this model");
+  #body = h("div", { class: "detail-body" });
+  #shown = "";
+  #model = null;
+  constructor(onProbe, signal) {
+    this.#probe.addEventListener(
+      "click",
+      () => {
+        if (this.#model !== null) onProbe(this.#model);
+      },
+      { signal }
+    );
+    this.node.append(h("div", { class: "detail-head" }, this.#title, this.#probe), this.#body);
+  }
+  /** `model`: the row of the selected cell; `probes`: somebody is there who can measure it. */
+  update(detail, model, probes) {
+    this.#model = model?.id ?? null;
+    this.#probe.hidden = model === void 0 || model.where !== "local";
+    this.#probe.disabled = !probes;
+    const content = JSON.stringify(detail);
+    if (content === this.#shown) return;
+    this.#shown = content;
+    setText(this.#title, detail?.title ?? "Nothing is selected");
+    if (detail === null) this.#body.replaceChildren(h("p", { class: "quiet" }, EMPTY3));
+    else this.#body.replaceChildren(arithmetic(detail), changes(detail));
+  }
+};
+function arithmetic({ lines, sum, worth, fallbacks }) {
+  const rows = lines.map(({ name, points: points2, basis, arithmetic: how }) => {
+    const swatch = SWATCHES.has(name) ? h("i", { class: `swatch ${swatchOf(name)}` }) : null;
+    if (swatch !== null && isBasis(basis)) swatch.dataset["basis"] = basis;
+    return h(
+      "div",
+      { class: "line", "data-testid": "detail-line" },
+      h("dt", {}, swatch, h("bdi", {}, name)),
+      h("dd", { class: "number" }, points(points2)),
+      h("dd", { class: "basis" }, h("bdi", {}, basis)),
+      h("dd", { class: "how" }, h("bdi", {}, how))
+    );
+  });
+  return h(
+    "div",
+    { class: "arithmetic" },
+    rows.length > 0 ? h("dl", { class: "lines" }, ...rows) : null,
+    h(
+      "dl",
+      { class: "sums" },
+      ...lines.length > 0 ? pair("score", sum, "sum") : pair("why not", sum),
+      ...pair("worth", worth, "sum"),
+      ...fallbacks.length > 0 ? [h("dt", {}, "then"), fallbackList(fallbacks)] : []
+    )
+  );
+}
+function pair(name, text, kind = "") {
+  return text === "" ? [] : [h("dt", {}, name), h("dd", { class: kind }, h("bdi", {}, text))];
+}
+function fallbackList(models) {
+  const list = h("dd", { class: "fallbacks", "data-testid": "fallbacks" });
+  models.forEach((model, k) => {
+    if (k > 0) list.append(" → ");
+    list.append(h("bdi", {}, model));
+  });
+  return list;
+}
+function changes({ changes: all }) {
+  const items = all.map(({ text }) => h("li", {}, h("bdi", {}, text)));
+  return h(
+    "div",
+    { class: "changes", "data-testid": "changes" },
+    h("h3", {}, "What would change it"),
+    items.length > 0 ? h("ul", {}, ...items) : h("p", { class: "quiet" }, "Nothing that was tried changes the choice.")
+  );
+}
+function swatchOf(name) {
+  return name === "local bonus" ? "local_bonus" : name;
+}
+function isBasis(text) {
+  return BASES.some((basis) => basis === text);
+}
+
+// src/router_feed.ts
+var PATIENCE2 = 2500;
+var RouterFeed = class {
+  state = null;
+  /** The kernel was heard of: what is shown is not only what was saved. */
+  attended = false;
+  /** It was asked and has not answered for a while. */
+  forsaken = false;
+  #model;
+  #onFrame;
+  #frame = 0;
+  #timer;
+  constructor(model, onFrame, signal) {
+    this.#model = model;
+    this.#onFrame = onFrame;
+    signal.addEventListener(
+      "abort",
+      () => {
+        cancelAnimationFrame(this.#frame);
+        clearTimeout(this.#timer);
+      },
+      { once: true }
+    );
+  }
+  /** Show what is there, then listen, then ask for what is newer. */
+  start(signal) {
+    this.#readSnapshot();
+    this.#onFrame();
+    onTrait(this.#model, "snapshot", () => this.#readSnapshot(), signal);
+    onMessage(this.#model, (content) => this.#hear(() => parseMessage(content), true), signal);
+    this.#timer = setTimeout(() => {
+      this.forsaken = !this.attended;
+      this.schedule();
+    }, PATIENCE2);
+    send(this.#model, outgoing({ type: "ready", seq: this.state?.seq ?? null }));
+  }
+  /** Draw in the next frame. */
+  schedule() {
+    if (this.#frame !== 0) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#onFrame();
+    });
+  }
+  #readSnapshot() {
+    const snapshot = this.#model.get("snapshot");
+    if (typeof snapshot === "object" && snapshot !== null) this.#hear(() => parseState(snapshot), false);
+  }
+  /** Each state is whole: one that was missed is not missed. */
+  #hear(parse, live) {
+    let state;
+    try {
+      state = parse();
+    } catch (error) {
+      console.warn("cartoolkit: a message was ignored:", error instanceof Error ? error.message : error);
+      return;
+    }
+    if (live) {
+      this.attended = true;
+      this.forsaken = false;
+    }
+    if (this.state === null || state.seq > this.state.seq) this.state = state;
+    this.schedule();
+  }
+};
+
+// src/router_cells.ts
+var SHOWN_REASONS = 2;
+var SEPARATOR = " · ";
+var ColumnHead = class {
+  node = h("th", { scope: "col", class: "workload", "data-testid": "router-workload" });
+  #title = h("bdi", { class: "title" });
+  #weights = h("span", { class: "weights" });
+  #bonus = h("span", { class: "weights" });
+  #marks = h("span", { class: "marks" });
+  constructor() {
+    this.node.append(this.#title, this.#weights, this.#bonus, this.#marks);
+  }
+  update(workload) {
+    const { title, changed, first_token } = workload;
+    setText(this.#title, title);
+    setText(this.#weights, weightsOf(workload));
+    setText(this.#bonus, `+ ${weight(workload.local_bonus)} if local`);
+    const marks = [...first_token ? ["latency: first token"] : [], ...changed ? ["changed"] : []];
+    setText(this.#marks, marks.join(" · "));
+    this.node.classList.toggle("changed", changed);
+    setAttributes(this.node, { title: `${title}: ${weightsInWords(workload)}` });
+  }
+};
+var RowHead = class {
+  node = h("th", { scope: "row", class: "model", "data-testid": "router-model" });
+  #title = h("bdi", { class: "title" });
+  #where = h("span", { class: "facts" });
+  #basis = h("bdi", { class: "facts" });
+  constructor() {
+    this.node.append(this.#title, this.#where, this.#basis);
+  }
+  update(model, out) {
+    setText(this.#title, model.title);
+    setParts(this.#where, whereabouts(model));
+    setParts(this.#basis, basisOf(model));
+    this.node.classList.toggle("out", out);
+    const facts = `${whereabouts(model)}
+${basisOf(model)}`;
+    setAttributes(this.node, { title: `${model.id}
+${facts}` });
+  }
+};
+function setParts(node, text) {
+  if (node.textContent === text) return;
+  const parts = text.split(SEPARATOR).map((part) => h("span", { class: "part" }, part));
+  node.replaceChildren(...parts.flatMap((part, i) => i > 0 ? [SEPARATOR, part] : [part]));
+}
+var SEGMENTS = [...TERMS, "bonus"];
+var Stack = class {
+  node = h("div", { class: "stack", "aria-hidden": "true" });
+  #parts = SEGMENTS.map((name) => h("i", { class: name }));
+  #worth = h("em", { class: "worth" });
+  constructor() {
+    this.node.append(...this.#parts, this.#worth);
+  }
+  /** `scale`: the score at which the bar is full. */
+  update(cell, scale) {
+    const parts = TERMS.map((name) => {
+      const term = cell.terms.find((each) => each.name === name);
+      return [term?.points ?? 0, term?.basis ?? "assumed"];
+    });
+    parts.push([cell.bonus, null]);
+    parts.forEach(([points2, basis], k) => {
+      const part = this.#parts[k];
+      if (part === void 0) return;
+      part.style.width = share(points2, scale);
+      if (basis === null) delete part.dataset["basis"];
+      else part.dataset["basis"] = basis;
+    });
+    this.#worth.hidden = !Number.isFinite(cell.worth);
+    this.#worth.style.left = share(cell.worth, scale);
+  }
+};
+function share(value, scale) {
+  const part = Number.isFinite(value) && scale > 0 ? Math.max(0, Math.min(1, value / scale)) : 0;
+  return `${(100 * part).toFixed(2)}%`;
+}
+var CellView = class {
+  node = h("td", { tabindex: -1, "data-testid": "router-cell" });
+  #score = h("b", {});
+  #rank = h("span", { class: "rank" });
+  #wins = h("span", { class: "wins" });
+  #stack = new Stack();
+  #head = h("div", { class: "cell-head" }, this.#score, this.#rank, this.#wins);
+  #out = h("span", { class: "left-out" }, "left out");
+  #why = h("bdi", { class: "why" });
+  #kind = null;
+  update(cell, model, workload, scale) {
+    if (cell.kind !== this.#kind) {
+      this.#kind = cell.kind;
+      if (cell.kind === "scored") this.node.replaceChildren(this.#head, this.#stack.node);
+      else this.node.replaceChildren(this.#out, this.#why);
+    }
+    if (cell.kind === "scored") this.#drawScore(cell, scale);
+    else setText(this.#why, reasonsText(cell.reasons));
+    const first = cell.kind === "scored" && cell.rank === 1;
+    const kind = cell.kind === "scored" ? "scored" : "filtered";
+    this.node.className = `cell ${kind}${first ? " first" : ""}`;
+    const sentence = cellSentence(model, workload, cell);
+    setAttributes(this.node, { "aria-label": sentence, title: sentence });
+  }
+  select(selected) {
+    setAttributes(this.node, { "aria-selected": String(selected) });
+  }
+  #drawScore(cell, scale) {
+    setText(this.#score, points(cell.score));
+    setText(this.#rank, `#${cell.rank}`);
+    setText(this.#wins, `wins ${percent(cell.wins)}`);
+    this.#stack.update(cell, scale);
+  }
+};
+function reasonsText(reasons) {
+  if (reasons.length === 0) return "no reason given";
+  const more = reasons.length - SHOWN_REASONS;
+  return `${reasons.slice(0, SHOWN_REASONS).join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+}
+function baselineRow({ name, note, cells }) {
+  const head = h(
+    "th",
+    { scope: "row", class: "model", title: note },
+    h("bdi", { class: "title" }, name),
+    h("bdi", { class: "facts" }, note)
+  );
+  const row = h("tr", { class: "baseline", "data-testid": "router-baseline" }, head);
+  for (const { text, hint } of cells)
+    row.append(
+      h(
+        "td",
+        { class: "cell", tabindex: -1, title: hint, "aria-label": `${name}: ${text}; ${hint}` },
+        h("bdi", {}, text)
+      )
+    );
+  return row;
+}
+
+// src/router_grid.ts
+var MOVES = {
+  ArrowUp: ({ row, column }) => ({ row: row - 1, column }),
+  ArrowDown: ({ row, column }) => ({ row: row + 1, column }),
+  ArrowLeft: ({ row, column }) => ({ row, column: column - 1 }),
+  ArrowRight: ({ row, column }) => ({ row, column: column + 1 }),
+  Home: ({ row }, _rows, _columns, whole) => ({ row: whole ? 0 : row, column: 0 }),
+  End: ({ row }, rows, columns, whole) => ({ row: whole ? rows - 1 : row, column: columns - 1 })
+};
+function scaleOf(workloads) {
+  return 1 + Math.max(0, ...workloads.map(({ local_bonus: bonus }) => Number.isFinite(bonus) ? bonus : 0));
+}
+var Grid = class {
+  node;
+  #table = h("table", { role: "grid", class: "grid", "aria-label": "models by workload" });
+  #columns = [];
+  #rows = [];
+  #foot = h("tbody", { class: "baselines" });
+  #baselines = "";
+  #at = { row: 0, column: 0 };
+  #selected = null;
+  #onSelect;
+  constructor(onSelect, signal) {
+    this.#onSelect = onSelect;
+    this.#table.addEventListener("click", (event) => this.#click(event.target), { signal });
+    this.#table.addEventListener("keydown", (event) => this.#key(event), { signal });
+    this.#table.addEventListener("focusin", (event) => this.#focused(event.target), { signal });
+    this.node = h("div", { class: "scroller", "data-testid": "router-grid" }, this.#table);
+  }
+  update(state, selected) {
+    const { workloads, models, cells } = state;
+    this.#build(state);
+    const scale = scaleOf(workloads);
+    workloads.forEach((workload, j) => void this.#columns[j]?.head.update(workload));
+    models.forEach((model, i) => {
+      const row = this.#rows[i];
+      const values = cells[i] ?? [];
+      row?.head.update(model, values.length > 0 && values.every(({ kind }) => kind === "filtered"));
+      values.forEach((cell, j) => {
+        const workload = workloads[j];
+        if (workload !== void 0) row?.cells[j]?.update(cell, model, workload, scale);
+      });
+    });
+    this.#drawBaselines(state.baselines);
+    this.select(selected);
+    this.node.hidden = models.length === 0;
+  }
+  select(selected) {
+    this.#selected = selected;
+    this.#columns.forEach(({ name }, j) => {
+      for (const { id, cells } of this.#rows)
+        cells[j]?.select(selected?.workload === name && selected.model === id);
+    });
+    if (!this.#holdsFocus()) this.#start();
+  }
+  /** Make the rows and columns anew if they are others than before; what is in focus stays so. */
+  #build({ workloads, models }) {
+    const known = workloads.length === this.#columns.length && models.length === this.#rows.length && workloads.every(({ name }, j) => this.#columns[j]?.name === name) && models.every(({ id }, i) => this.#rows[i]?.id === id);
+    if (known) return;
+    const focused = this.#holdsFocus() ? this.#placeAt(this.#at) : null;
+    this.#columns = workloads.map(({ name }) => ({ name, head: new ColumnHead() }));
+    this.#rows = models.map(({ id }) => ({
+      id,
+      head: new RowHead(),
+      cells: workloads.map(() => new CellView())
+    }));
+    this.#assemble();
+    this.#start(focused);
+    if (focused !== null) this.#cellAt(this.#at)?.focus();
+  }
+  #assemble() {
+    const { length } = this.#columns;
+    const columns = [h("col", { class: "of-models" }), ...this.#columns.map(() => h("col", {}))];
+    const corner = h("th", { scope: "col", class: "model corner" }, "model");
+    const head = h("tr", {}, corner, ...this.#columns.map(({ head: { node } }) => node));
+    const rows = this.#rows.map(
+      ({ head: { node }, cells }) => h("tr", { "data-testid": "router-row" }, node, ...cells.map((cell) => cell.node))
+    );
+    this.#table.style.setProperty("--workloads", String(length));
+    this.#table.replaceChildren(
+      h("colgroup", {}, ...columns),
+      h("thead", {}, head),
+      h("tbody", {}, ...rows),
+      this.#foot
+    );
+  }
+  #drawBaselines(baselines) {
+    const content = JSON.stringify(baselines);
+    if (content === this.#baselines) return;
+    this.#baselines = content;
+    this.#foot.replaceChildren(...baselines.map(baselineRow));
+  }
+  // Where the keyboard is
+  get #body() {
+    const baselines = [...this.#foot.rows].map((row) => [...row.querySelectorAll("td")]);
+    return [...this.#rows.map(({ cells }) => cells.map(({ node }) => node)), ...baselines];
+  }
+  #cellAt({ row, column }) {
+    return this.#body[row]?.[column];
+  }
+  #placeAt({ row, column }) {
+    const model = this.#rows[row]?.id;
+    const workload = this.#columns[column]?.name;
+    return model === void 0 || workload === void 0 ? null : { model, workload };
+  }
+  /** Let the tab key come to a cell: the one given or selected, else the first. */
+  #start(place = this.#selected) {
+    const row = this.#rows.findIndex(({ id }) => id === place?.model);
+    const column = this.#columns.findIndex(({ name }) => name === place?.workload);
+    this.#moveTo(row < 0 || column < 0 ? { row: 0, column: 0 } : { row, column });
+  }
+  #moveTo(at) {
+    this.#at = at;
+    const cell = this.#cellAt(at);
+    for (const other of this.#table.querySelectorAll('td[tabindex="0"]'))
+      if (other !== cell) other.tabIndex = -1;
+    if (cell !== void 0) setAttributes(cell, { tabindex: 0 });
+  }
+  #holdsFocus() {
+    const root = this.node.getRootNode();
+    const active = root instanceof ShadowRoot ? root.activeElement : null;
+    return active !== null && this.#table.contains(active);
+  }
+  #find(target) {
+    const cell = target instanceof Element ? target.closest("td") : null;
+    if (cell === null) return null;
+    const body = this.#body;
+    const row = body.findIndex((cells) => cells.includes(cell));
+    return row < 0 ? null : { row, column: (body[row] ?? []).indexOf(cell) };
+  }
+  #focused(target) {
+    const at = this.#find(target);
+    if (at !== null) this.#moveTo(at);
+  }
+  #click(target) {
+    const at = this.#find(target);
+    if (at === null) return;
+    this.#cellAt(at)?.focus();
+    this.#choose(at);
+  }
+  #choose(at) {
+    const place = this.#placeAt(at);
+    if (place !== null) this.#onSelect(place);
+  }
+  #key(event) {
+    if (event.altKey || event.metaKey) return;
+    const at = this.#find(event.target);
+    if (at === null) return;
+    if (event.key === "Enter" || event.key === " ") {
+      this.#take(event);
+      this.#choose(at);
+      return;
+    }
+    const move = MOVES[event.key];
+    if (move === void 0) return;
+    this.#take(event);
+    const to = move(at, this.#body.length, this.#columns.length, event.ctrlKey);
+    const cell = this.#cellAt(to);
+    if (cell === void 0) return;
+    this.#moveTo(to);
+    cell.focus();
+  }
+  #take(event) {
+    event.preventDefault();
+    event.stopPropagation();
+  }
+};
+
+// src/router_number.ts
+var NO_LIMIT = "no limit";
+var NumberControl = class {
+  node;
+  #spec;
+  #slider;
+  #field;
+  #hold;
+  #told = null;
+  #onValue;
+  constructor(spec, onValue, signal) {
+    this.#spec = spec;
+    this.#onValue = onValue;
+    this.#hold = new Hold(() => this.#draw(), signal, alike);
+    const name = spec.unit === "" ? spec.label : `${spec.label} (${spec.unit})`;
+    this.#slider = h("input", { type: "range", min: 0, max: spec.scale.last, step: 1, "aria-label": name });
+    this.#field = h("input", { type: "number", step: spec.step, min: spec.least, "aria-label": name });
+    if (spec.most !== void 0) setAttributes(this.#field, { max: spec.most });
+    if (spec.endless) setAttributes(this.#field, { placeholder: NO_LIMIT });
+    const swatch = spec.swatch === void 0 ? null : h("i", { class: `swatch ${spec.swatch}` });
+    const label = h("span", { class: "knob-name" }, swatch, spec.label, this.#unit());
+    this.node = h("div", { class: "knob", "data-testid": spec.testId, title: spec.title ?? null });
+    this.node.append(label, this.#slider, this.#field);
+    this.#listen(signal);
+  }
+  /** Show what the kernel says, unless the reader holds another value. */
+  update(told) {
+    this.#told = told !== null && Number.isFinite(told) ? told : null;
+    this.#draw();
+  }
+  /** The number now belongs to something else: what was held of it is forgotten. */
+  forget() {
+    this.#hold.release();
+  }
+  #unit() {
+    return this.#spec.unit === "" ? null : h("span", { class: "unit" }, ` ${this.#spec.unit}`);
+  }
+  #listen(signal) {
+    const on = (node, type, listener) => node.addEventListener(type, listener, { signal });
+    on(this.#slider, "pointerdown", () => this.#hold.grip(true));
+    for (const type of ["pointerup", "pointercancel", "change", "blur"])
+      on(this.#slider, type, () => this.#hold.grip(false));
+    on(this.#slider, "input", () => this.#moved());
+    on(this.#field, "change", () => this.#written());
+    on(this.#field, "blur", () => this.#draw());
+  }
+  #moved() {
+    this.#tell(this.#spec.scale.toValue(Number(this.#slider.value)));
+  }
+  /** An empty field takes a limit away; what is no number within bounds is taken back. */
+  #written() {
+    const text = this.#field.value.trim();
+    if (text === "") {
+      if (this.#spec.endless && !this.#field.validity.badInput) this.#tell(null);
+      else this.#draw(true);
+      return;
+    }
+    const value = Number(text);
+    const { least, most, whole } = this.#spec;
+    if (!Number.isFinite(value) || value < least || value > (most ?? Number.POSITIVE_INFINITY))
+      this.#draw(true);
+    else this.#tell(whole ? Math.round(value) : value);
+  }
+  #tell(value) {
+    this.#hold.take(value);
+    this.#draw(true);
+    this.#onValue(value);
+  }
+  /** `whole`: also a field in which the reader is writing. */
+  #draw(whole = false) {
+    const { scale, write, unit } = this.#spec;
+    const value = this.#hold.shown(this.#told);
+    const text = value === null ? "" : write(value);
+    if (!alike(scale.toValue(Number(this.#slider.value)), value))
+      this.#slider.value = String(scale.toPosition(value));
+    const spoken = value === null ? NO_LIMIT : `${text} ${unit}`.trim();
+    setAttributes(this.#slider, { "aria-valuetext": spoken });
+    if ((whole || !this.#writing) && this.#field.value !== text) this.#field.value = text;
+  }
+  get #writing() {
+    const root = this.#field.getRootNode();
+    return root instanceof ShadowRoot && root.activeElement === this.#field;
+  }
+};
+function alike(a, b) {
+  if (a === null || b === null) return a === b;
+  return Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a));
+}
+
+// src/router_scales.ts
+var WEIGHT_STEPS = 100;
+var LOG_STEPS = 120;
+var WEIGHT_SCALE = {
+  last: WEIGHT_STEPS,
+  toPosition: (value) => clamp(Math.round((value ?? 0) * WEIGHT_STEPS), WEIGHT_STEPS),
+  toValue: (position) => position / WEIGHT_STEPS
+};
+function logScale(least, most, { whole, endless } = {}) {
+  const span = Math.log(most / least);
+  return {
+    last: endless ? LOG_STEPS + 1 : LOG_STEPS,
+    toPosition(value) {
+      if (value === null) return endless ? LOG_STEPS + 1 : 0;
+      if (value <= least) return 0;
+      return clamp(Math.round(LOG_STEPS * Math.log(value / least) / span), LOG_STEPS);
+    },
+    toValue(position) {
+      if (position > LOG_STEPS) return null;
+      const value = Number((least * Math.exp(span * position / LOG_STEPS)).toPrecision(2));
+      return whole ? Math.round(value) : value;
+    }
+  };
+}
+function clamp(position, last) {
+  return Math.min(last, Math.max(0, position));
+}
+
+// src/router_knobs.ts
+var MOST_TOKENS = 1e6;
+var TOKENS2 = { least: 1, most: 131072 };
+var USD = { least: 1e-5, most: 1 };
+var MS = { least: 10, most: 6e5 };
+var WEIGHT_TITLES = {
+  quality: "quality",
+  latency: "latency",
+  cost: "cost",
+  local_bonus: "local bonus"
+};
+function weightSpec(name) {
+  const others = "The other two weights keep their ratio, and all three sum to 1.";
+  const bonus = "Added to the score of a model that runs on this machine.";
+  return {
+    label: WEIGHT_TITLES[name],
+    unit: "",
+    scale: WEIGHT_SCALE,
+    least: 0,
+    most: 1,
+    step: 0.01,
+    write: weight,
+    testId: `weight-${name}`,
+    title: name === "local_bonus" ? bonus : others,
+    swatch: name
+  };
+}
+var tokens = { unit: "tokens", whole: true, step: 1, most: MOST_TOKENS, write: String };
+var AMOUNTS = {
+  prompt_tokens: {
+    ...tokens,
+    label: "prompt",
+    scale: logScale(TOKENS2.least, TOKENS2.most, { whole: true }),
+    least: 0,
+    testId: "question-prompt_tokens",
+    title: "How long the prompt is."
+  },
+  output_tokens: {
+    ...tokens,
+    label: "answer",
+    scale: logScale(TOKENS2.least, TOKENS2.most, { whole: true }),
+    least: 1,
+    testId: "question-output_tokens",
+    title: "How long the answer is expected to be; prices and times are worked out with it."
+  },
+  max_cost_usd: {
+    label: "budget",
+    unit: "USD a call",
+    scale: logScale(USD.least, USD.most, { endless: true }),
+    least: 0,
+    step: 1e-3,
+    endless: true,
+    write: String,
+    testId: "question-max_cost_usd",
+    title: "A model that costs more, or whose price nobody knows, is left out."
+  },
+  max_latency_ms: {
+    label: "time limit",
+    unit: "ms",
+    scale: logScale(MS.least, MS.most, { endless: true }),
+    least: 0,
+    step: 100,
+    endless: true,
+    write: (value) => String(Number(value.toPrecision(6))),
+    testId: "question-max_latency_ms",
+    title: "A model that is expected to take longer is left out."
+  }
+};
+var Knobs = class {
+  node;
+  #out;
+  #weights;
+  #amounts;
+  #workload = h("select", {
+    class: "menu",
+    "aria-label": "workload whose weights are shown",
+    "data-testid": "workload"
+  });
+  #task = h("select", { class: "menu", "aria-label": "task", "data-testid": "task" });
+  #held;
+  #note = h("p", { class: "quiet", "data-testid": "knobs-note" });
+  #fields = h("fieldset", {});
+  #state = null;
+  #name = "";
+  #followed = "";
+  constructor(out, signal) {
+    this.#out = out;
+    this.#weights = new Map(
+      WEIGHTS.map((name) => [
+        name,
+        new NumberControl(weightSpec(name), (value) => this.#weigh(name, value ?? 0), signal)
+      ])
+    );
+    const names = Object.keys(AMOUNTS);
+    this.#amounts = new Map(
+      names.map((name) => [
+        name,
+        new NumberControl(AMOUNTS[name], (value) => this.#ask(name, value), signal)
+      ])
+    );
+    this.#held = new Hold(() => this.#drawTask(), signal);
+    this.#workload.addEventListener("change", () => this.#pick(this.#workload.value), { signal });
+    this.#task.addEventListener("change", () => this.#setTask(this.#task.value), { signal });
+    this.#fields.append(this.#weightGroup(), this.#questionGroup());
+    this.node = h("section", {
+      class: "side knobs",
+      "aria-label": "what is weighed",
+      "data-testid": "knobs"
+    });
+    this.node.append(this.#note, this.#fields);
+  }
+  #weightGroup() {
+    const head = h("label", { class: "knobs-head" }, h("b", {}, "Weights of"), this.#workload);
+    return h("div", { class: "knob-group" }, head, ...[...this.#weights.values()].map(({ node }) => node));
+  }
+  #questionGroup() {
+    const task = h("label", { class: "knob" }, h("span", { class: "knob-name" }, "task"), this.#task);
+    return h(
+      "div",
+      { class: "knob-group" },
+      h("div", { class: "knobs-head" }, h("b", {}, "What is asked")),
+      ...[...this.#amounts.values()].map(({ node }) => node),
+      task
+    );
+  }
+  /** `remark` says why nothing can be turned; empty, everything can. */
+  update(state, followed, remark, enabled) {
+    this.#state = state;
+    this.#fields.disabled = !enabled;
+    setText(this.#note, remark);
+    this.#note.hidden = remark === "";
+    if (followed !== "" && followed !== this.#followed) this.#show(followed);
+    this.#followed = followed;
+    if (!state.workloads.some(({ name }) => name === this.#name)) this.#show(state.workloads[0]?.name ?? "");
+    this.#drawWorkload(state.workloads);
+    this.#drawQuestion(state.question);
+  }
+  #pick(name) {
+    this.#show(name);
+    if (this.#state !== null) this.#drawWorkload(this.#state.workloads);
+  }
+  #show(name) {
+    if (name === this.#name) return;
+    this.#name = name;
+    for (const control of this.#weights.values()) control.forget();
+  }
+  #drawWorkload(workloads) {
+    fill(
+      this.#workload,
+      workloads.map(({ name, title, changed }) => [name, changed ? `${title} (changed)` : title])
+    );
+    this.#workload.value = this.#name;
+    const shown = workloads.find(({ name }) => name === this.#name);
+    for (const [name, control] of this.#weights) control.update(shown?.[name] ?? null);
+  }
+  #drawQuestion(question) {
+    for (const [name, control] of this.#amounts) control.update(question[name]);
+    fill(
+      this.#task,
+      [.../* @__PURE__ */ new Set([...question.tasks, question.task])].map((task) => [task, task])
+    );
+    this.#drawTask();
+  }
+  #drawTask() {
+    if (this.#state !== null) this.#task.value = this.#held.shown(this.#state.question.task);
+  }
+  #weigh(name, value) {
+    const workload = this.#name;
+    this.#out.post(`weight ${workload} ${name}`, { type: "weight", workload, name, value });
+  }
+  #ask(name, value) {
+    this.#out.post(`question ${name}`, { type: "question", name, value });
+  }
+  #setTask(value) {
+    this.#held.take(value);
+    this.#out.now({ type: "question", name: "task", value });
+  }
+};
+function fill(menu, entries) {
+  const has2 = [...menu.options].map((option) => `${option.value}
+${option.text}`);
+  const wants = entries.map(([value, text]) => `${value}
+${text}`);
+  if (has2.length === wants.length && has2.every((one, i) => one === wants[i])) return;
+  menu.replaceChildren(...entries.map(([value, text]) => h("option", { value }, text)));
+}
+function questionChips(question, strategy) {
+  const { prompt_tokens, output_tokens, max_cost_usd, max_latency_ms, task } = question;
+  return [
+    `prompt ${plural(prompt_tokens, "token")}`,
+    `answer ${plural(output_tokens, "token")}`,
+    `task ${task}`,
+    ...max_cost_usd === null ? [] : [`at most ${usd(max_cost_usd)} a call`],
+    ...max_latency_ms === null ? [] : [`at most ${milliseconds(max_latency_ms)}`],
+    `${strategy.text}, prior strength ${Number(strategy.prior_strength.toPrecision(3))}`
+  ];
+}
+
+// src/router_head.ts
+var Head = class {
+  node = h("header", { class: "header router-head" });
+  #chips = h("div", { class: "chips" });
+  #probe = button("Probe models", "probe-all", "Measure speed, memory and quality of every local model here");
+  #reset = button("Reset weights", "reset", "Give every workload the weights that it had at first");
+  constructor(events, signal) {
+    this.#probe.addEventListener("click", () => events.onProbe(), { signal });
+    this.#reset.addEventListener("click", () => events.onReset(), { signal });
+    const title = h("b", {}, "Which model answers?");
+    const buttons2 = h("div", { class: "buttons" }, this.#probe, this.#reset);
+    this.node.append(h("div", { class: "what" }, title, this.#chips), buttons2);
+  }
+  update(state, enabled) {
+    const chips = questionChips(state.question, state.strategy);
+    chips.forEach((text, i) => {
+      const chip = this.#chips.children[i] ?? this.#chips.appendChild(h("bdi", { class: "chip" }));
+      setText(chip, text);
+    });
+    while (this.#chips.children.length > chips.length) this.#chips.lastElementChild?.remove();
+    const local = state.models.some(({ where }) => where === "local");
+    this.#probe.disabled = !enabled || state.busy !== null || !local;
+    this.#reset.disabled = !enabled || !state.workloads.some(({ changed }) => changed);
+  }
+};
+function button(text, testId, title) {
+  return h("button", { type: "button", class: "button", "data-testid": testId, title }, text);
+}
+var BusyLine = class {
+  node = h("div", { class: "busy", "data-testid": "busy", role: "status", hidden: true });
+  #bar = h("div", { class: "progress", role: "progressbar" }, h("i"));
+  #text = h("bdi", {});
+  constructor() {
+    this.node.append(this.#bar, this.#text);
+  }
+  update(busy) {
+    this.node.hidden = busy === null;
+    if (busy === null) return;
+    const { what, done, total } = busy;
+    const share2 = total > 0 ? Math.min(1, done / total) : null;
+    setText(
+      this.#text,
+      total > 0 ? `${what} · ${count(done)} of ${count(total)}` : `${what} …`
+    );
+    this.#bar.setAttribute("aria-label", what);
+    this.#bar.classList.toggle("endless", share2 === null);
+    if (share2 === null) this.#bar.removeAttribute("aria-valuenow");
+    else this.#bar.setAttribute("aria-valuenow", String(Math.round(100 * share2)));
+    const fill2 = this.#bar.firstElementChild;
+    if (fill2 instanceof HTMLElement) fill2.style.width = share2 === null ? "" : `${100 * share2}%`;
+  }
+};
+var NoticeList = class {
+  node = h("ul", { class: "notices", "data-testid": "router-notices", hidden: true });
+  #shown = "";
+  update(notices) {
+    const content = JSON.stringify(notices);
+    if (content === this.#shown) return;
+    this.#shown = content;
+    this.node.hidden = notices.length === 0;
+    this.node.replaceChildren(...notices.map((text) => h("li", {}, h("bdi", {}, text))));
+  }
+};
+var KEYS = [
+  ["quality", "quality"],
+  ["latency", "latency"],
+  ["cost", "cost"],
+  ["local_bonus", "local bonus"]
+];
+var KeyLine = class {
+  node = h("div", { class: "key-line", "data-testid": "key-line" });
+  #formula = h("span", { class: "formula" });
+  constructor() {
+    const keys = KEYS.map(
+      ([name, text]) => h("span", { class: "key" }, h("i", { class: `swatch ${name}` }), text)
+    );
+    const bases = ["measured", "declared", "assumed"].map((basis) => {
+      const swatch = h("i", { class: "swatch plain" });
+      swatch.dataset["basis"] = basis;
+      return h("span", { class: "key" }, swatch, basis);
+    });
+    const worth = h("span", { class: "key" }, h("i", { class: "worth-key" }), "worth");
+    this.node.append(
+      h("span", { class: "keys" }, ...keys),
+      h("span", { class: "keys" }, ...bases, worth),
+      this.#formula
+    );
+  }
+  update({ workloads, strategy }) {
+    setText(
+      this.#formula,
+      `score = Σ weight × term + local bonus; ranked by worth = reliability × score; wins of ${plural(strategy.draws, "draw")}; bars from 0 to ${weight(scaleOf(workloads))}`
+    );
+  }
+};
+
+// src/router_outbox.ts
+var INTERVAL = 40;
+var Outbox = class {
+  #model;
+  #waiting = /* @__PURE__ */ new Map();
+  #timer;
+  constructor(model, signal) {
+    this.#model = model;
+    signal.addEventListener("abort", () => this.flush(), { once: true });
+  }
+  /** Send a value of something that is dragged; one that still waits is replaced. */
+  post(key, message) {
+    this.#waiting.set(key, message);
+    if (this.#timer === void 0) this.#next();
+  }
+  /** Send now, after everything that waits. */
+  now(message) {
+    this.flush();
+    this.#send(message);
+  }
+  flush() {
+    clearTimeout(this.#timer);
+    this.#timer = void 0;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const message of waiting) this.#send(message);
+  }
+  #next() {
+    this.#timer = void 0;
+    const [first] = this.#waiting;
+    if (first === void 0) return;
+    this.#waiting.delete(first[0]);
+    this.#send(first[1]);
+    this.#timer = setTimeout(() => this.#next(), INTERVAL);
+  }
+  #send(message) {
+    send(this.#model, outgoing(message));
+  }
+};
+
+// src/router_styles.ts
+var HUES = `
+.view {
+  --quality: #0b5cad; --latency: #17845f; --cost: #7a57c4; --local_bonus: #b8690a;
+  --track: color-mix(in srgb, var(--fg) 9%, var(--bg));
+  --first: 240px; --column: 148px;
+}
+.view.dark { --quality: #62acff; --latency: #40c291; --cost: #b8a0f5; --local_bonus: #f2ab45; }
+.quality { --hue: var(--quality); } .latency { --hue: var(--latency); } .cost { --hue: var(--cost); }
+.bonus, .local_bonus { --hue: var(--local_bonus); }
+.plain { --hue: var(--fg); }
+`;
+var FRAME2 = `
+* { box-sizing: border-box; }
+[hidden] { display: none !important; }
+.card {
+  position: relative; border: 1px solid var(--line); border-radius: 8px; overflow: clip; text-align: left;
+  background: var(--bg); color: var(--fg); font: 13px/1.45 var(--sans);
+}
+h3 { margin: 0; font-size: 13px; font-weight: 600; }
+p { margin: 0; }
+bdi { unicode-bidi: isolate; overflow-wrap: anywhere; }
+.quiet { color: var(--dim); }
+.router-head { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: flex-start; justify-content: space-between; padding: 9px 12px; border-bottom: 1px solid var(--line); }
+.what { display: flex; flex: 1 1 300px; flex-wrap: wrap; gap: 6px 10px; align-items: baseline; min-width: 0; }
+.chips { display: flex; flex-wrap: wrap; gap: 4px 6px; min-width: 0; }
+.chip { font: 12px/1.4 var(--mono); color: var(--dim); border: 1px solid var(--line); border-radius: 10px; padding: 1px 8px; }
+.buttons { display: flex; gap: 6px; }
+.button {
+  font: 12.5px/1.4 var(--sans); color: var(--fg); background: var(--soft); border: 1px solid var(--line); border-radius: 5px;
+  padding: 3px 10px; cursor: pointer; white-space: nowrap;
+}
+.button:hover:enabled { border-color: var(--dim); }
+.button:active:enabled { background: var(--chosen-bg); }
+.button:disabled, .link:disabled { color: color-mix(in srgb, var(--fg) 45%, var(--bg)); cursor: default; }
+.link { font: 12px var(--sans); color: var(--accent); background: none; border: 0; padding: 1px 3px; border-radius: 3px; cursor: pointer; }
+.link:hover:enabled { text-decoration: underline; }
+:is(.button, .link, select, input):focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+.notices { margin: 0; padding: 6px 12px 6px 28px; background: var(--noted-bg); border-bottom: 1px solid var(--line); font-size: 12.5px; }
+.busy { display: flex; gap: 10px; align-items: center; padding: 6px 12px; border-bottom: 1px solid var(--line); font-size: 12.5px; font-variant-numeric: tabular-nums; }
+.progress { flex: none; width: 120px; height: 6px; border-radius: 3px; background: var(--track); overflow: hidden; forced-color-adjust: none; }
+.progress i { display: block; height: 100%; background: var(--accent); transition: width .15s; }
+.progress.endless i { width: 35%; animation: pass 1.4s ease-in-out infinite alternate; }
+@keyframes pass { to { transform: translateX(186%); } }
+.key-line { display: flex; flex-wrap: wrap; gap: 3px 20px; align-items: center; padding: 6px 12px; border-bottom: 1px solid var(--line); font-size: 12px; }
+.keys { display: flex; flex-wrap: wrap; gap: 3px 12px; }
+.key { display: inline-flex; gap: 5px; align-items: center; white-space: nowrap; }
+.formula { flex: 1 1 100%; color: var(--dim); font-size: 11.5px; }
+.swatch { display: inline-block; flex: none; width: 12px; height: 10px; border-radius: 2px; background: var(--hue); forced-color-adjust: none; }
+[data-basis="declared"] { background: repeating-linear-gradient(135deg, var(--hue) 0 3px, color-mix(in srgb, var(--hue) 38%, var(--bg)) 3px 5px); }
+[data-basis="assumed"] { background: color-mix(in srgb, var(--hue) 20%, var(--bg)); box-shadow: inset 0 0 0 1.5px var(--hue); }
+.worth-key { display: inline-block; width: 2px; height: 13px; background: var(--fg); forced-color-adjust: none; }
+.nothing { padding: 28px 16px; text-align: center; }
+.card[data-none] :is(.key-line, .detail) { display: none; }
+.card[data-none] .columns { grid-template-columns: minmax(0, 1fr); }
+@container (min-width: 860px) { .card[data-none] fieldset { grid-template-columns: repeat(2, minmax(0, 420px)); } }
+.card[data-blank] > :not(.nothing, .spoken) { display: none; }
+.spoken { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+`;
+var GRID = `
+.scroller { overflow: auto; max-height: max(560px, 85vh); border-bottom: 1px solid var(--line); scrollbar-width: thin; scroll-padding: 88px 0 0 var(--first); }
+.grid {
+  border-collapse: separate; border-spacing: 0; table-layout: fixed; width: 100%;
+  min-width: calc(var(--first) + var(--workloads) * var(--column)); font-size: 12px;
+}
+col.of-models { width: var(--first); }
+.grid :is(th, td) { padding: 7px 10px; vertical-align: top; text-align: start; background: var(--bg); overflow: hidden; }
+.grid :is(tbody th, tbody td) { border-top: 1px solid var(--line); }
+.grid thead th { position: sticky; top: 0; z-index: 2; border-bottom: 1px solid var(--line); font-weight: 500; color: var(--dim); }
+.grid tbody:nth-of-type(1) tr:first-child > * { border-top: 0; }
+.grid th.model { position: sticky; left: 0; z-index: 1; border-right: 1px solid var(--line); font-weight: 400; }
+.grid th.corner { z-index: 3; }
+.workload .title { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; color: var(--fg); font-weight: 600; }
+.workload .weights { display: block; font: 11px/1.4 var(--mono); white-space: nowrap; }
+.workload .marks { display: block; font-size: 11px; line-height: 1.4; }
+.workload.changed :is(.weights, .marks) { color: var(--accent); }
+.model .title { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; font-weight: 600; }
+.facts { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; color: var(--dim); font-size: 11px; line-height: 1.4; overflow-wrap: anywhere; }
+.facts .part { display: inline-block; max-width: 100%; }
+.model.out .title { color: var(--dim); }
+td.cell { cursor: pointer; position: relative; }
+.card[data-still] td.cell { cursor: default; }
+td.cell:hover { background: var(--soft); }
+td.cell:focus { outline: none; }
+td.cell[aria-selected="true"] { background: var(--chosen-bg); box-shadow: inset 0 0 0 1px var(--accent); }
+td.cell:focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; }
+.cell-head { display: flex; gap: 7px; align-items: baseline; font: 12px/1.5 var(--mono); white-space: nowrap; color: var(--dim); font-variant-numeric: tabular-nums; }
+.cell-head b { color: var(--fg); font-weight: 400; }
+.cell-head .wins { margin-left: auto; font-size: 11px; overflow: hidden; text-overflow: ellipsis; }
+.first .cell-head b { font-weight: 700; }
+.first .rank { color: var(--on-accent); background: var(--accent); border-radius: 8px; padding: 0 6px; font-weight: 700; font-size: 11px; }
+.stack { position: relative; display: flex; gap: 1px; height: 11px; margin-top: 4px; border-radius: 2px; background: var(--track); forced-color-adjust: none; }
+.stack i { display: block; flex: none; margin-right: -1px; border-right: 1px solid var(--bg); background: var(--hue); transition: width .12s; }
+.stack i[data-basis="declared"] { background: repeating-linear-gradient(135deg, var(--hue) 0 3px, color-mix(in srgb, var(--hue) 38%, var(--bg)) 3px 5px); }
+.stack i[data-basis="assumed"] { background: color-mix(in srgb, var(--hue) 20%, var(--bg)); }
+.stack .worth { position: absolute; top: -3px; bottom: -3px; width: 2px; margin-left: -1px; background: var(--fg); box-shadow: 0 0 0 1px var(--bg); transition: left .12s; }
+.filtered { color: var(--dim); }
+td.filtered { background: repeating-linear-gradient(135deg, transparent 0 7px, var(--soft) 7px 14px), var(--bg); }
+.left-out { font-size: 11px; line-height: 15px; display: inline-block; border: 1px dashed var(--dim); border-radius: 3px; padding: 0 4px; }
+.why { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden; font-size: 11.5px; line-height: 1.35; margin-top: 2px; }
+.baselines :is(th, td) { background: var(--soft); }
+.baselines td.cell { cursor: default; color: var(--fg); font-size: 12px; }
+.baselines .title { font-weight: 500; }
+.baselines tr:first-child > * { border-top: 2px solid var(--line); }
+`;
+var BELOW2 = `
+.columns { display: grid; grid-template-columns: minmax(0, 1fr) 392px; }
+.detail { padding: 10px 12px 12px; min-width: 0; border-right: 1px solid var(--line); }
+.detail-head { display: flex; gap: 12px; align-items: baseline; justify-content: space-between; margin-bottom: 6px; }
+.detail-head h3 { overflow-wrap: anywhere; min-width: 0; }
+.detail-head .link { flex: none; }
+.detail-body { display: grid; gap: 12px; min-height: 190px; align-content: start; }
+.detail.late .detail-body { opacity: .55; }
+.lines, .sums { margin: 0; font-size: 12px; }
+.line { display: grid; grid-template-columns: 92px 46px 66px minmax(0, 1fr); gap: 0 10px; padding: 3px 0; border-top: 1px solid var(--line); align-items: baseline; }
+.line dt { display: flex; gap: 6px; align-items: center; }
+.line dd, .sums dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
+.line .number { font: 12px/1.5 var(--mono); text-align: right; }
+.line .basis { color: var(--dim); }
+.how { color: var(--dim); font: 11.5px/1.5 var(--mono); }
+.sums { display: grid; grid-template-columns: 56px minmax(0, 1fr); gap: 2px 8px; border-top: 1px solid var(--line); padding-top: 5px; }
+.sums:first-child { border-top: 0; }
+.sums dt { color: var(--dim); }
+.sums .sum { font: 11.5px/1.55 var(--mono); }
+.changes ul { margin: 3px 0 0; padding: 0 0 0 18px; font-size: 12.5px; }
+.changes li { padding: 1px 0; }
+.side { padding: 10px 12px 12px; background: var(--soft); min-width: 0; }
+fieldset { display: grid; gap: 12px 22px; margin: 0; padding: 0; border: 0; min-width: 0; }
+.knobs > .quiet { margin-bottom: 8px; }
+.knob-group { min-width: 0; }
+.knobs-head { display: flex; gap: 8px; align-items: center; margin-bottom: 3px; min-height: 24px; font-size: 13px; }
+.knobs-head b { font-weight: 600; white-space: nowrap; }
+.knob { display: grid; grid-template-columns: 124px minmax(0, 1fr) 86px; gap: 8px; align-items: center; min-height: 26px; font-size: 12px; }
+.knob-name { display: flex; flex-wrap: wrap; gap: 0 5px; align-items: center; line-height: 1.25; }
+.unit { color: var(--dim); font-size: 11px; }
+.knob input[type="range"] { width: 100%; min-width: 0; margin: 0; accent-color: var(--accent); }
+:is(.knob input[type="number"], .knobs select) {
+  font: 12px/1.4 var(--mono); color: var(--fg); background: var(--bg); border: 1px solid var(--line); border-radius: 4px;
+  padding: 2px 4px; width: 100%; min-width: 0;
+}
+.knob input[type="number"] { text-align: right; }
+.knobs .menu { font-family: var(--sans); text-overflow: ellipsis; }
+.knob select { grid-column: 2 / 4; }
+:is(.knob input[type="number"], .knobs select):disabled { color: var(--dim); background: var(--soft); }
+.answers { padding: 10px 12px 12px; border-top: 1px solid var(--line); }
+.answer-list { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 290px), 1fr)); gap: 8px; margin-top: 6px; }
+.answer { display: flex; flex-direction: column; gap: 4px; min-width: 0; border: 1px solid var(--line); border-left: 3px solid var(--accent); border-radius: 0 5px 5px 0; padding: 6px 10px 8px; }
+.answer[data-outcome="failure"] { border-left: 3px dashed var(--removed); }
+.answer:is([data-outcome="running"], [data-outcome="inconclusive"]) { border-left: 3px dotted var(--dim); }
+.answer-head { display: flex; flex-wrap: wrap; gap: 0 10px; justify-content: space-between; align-items: baseline; }
+.answer .title { font-weight: 600; min-width: 0; }
+.figures-line { color: var(--dim); font-size: 11.5px; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.answer-text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; font-size: 13.5px; line-height: 1.5; max-height: 420px; overflow: hidden auto; }
+.answer-text.cut { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 5; overflow: hidden; }
+.story { color: var(--dim); font-size: 12px; }
+.answer-foot { display: flex; gap: 8px; align-items: center; margin-top: auto; min-height: 26px; }
+.thumbs { display: flex; gap: 6px; margin-left: auto; }
+.thumbs .button { display: inline-flex; gap: 5px; align-items: center; padding: 2px 8px; }
+.thumb { width: 13px; height: 13px; fill: none; stroke: currentColor; stroke-width: 2; stroke-linejoin: round; }
+.thumb.bad { transform: rotate(180deg); }
+.thumbs .button[aria-pressed="true"] { color: var(--fg); border-color: var(--accent); background: var(--chosen-bg); font-weight: 600; }
+.thumbs .button[aria-pressed="true"] .thumb { fill: currentColor; }
+`;
+var NARROW = `
+@container (max-width: 859px) {
+  .view, .router { --first: 176px; --column: 164px; }
+  .columns { grid-template-columns: minmax(0, 1fr); }
+  .detail { border-right: 0; border-bottom: 1px solid var(--line); }
+  .detail-body { min-height: 0; }
+}
+@container (min-width: 600px) and (max-width: 859px) { fieldset { grid-template-columns: repeat(2, minmax(0, 1fr)); } .knob { grid-template-columns: 88px minmax(0, 1fr) 86px; } }
+@container (max-width: 599px) {
+  .router { --first: 124px; --column: 160px; }
+  .grid :is(th, td) { padding: 6px 8px; }
+  .line { grid-template-columns: minmax(0, 1fr) 46px 66px; }
+  .line .how { grid-column: 1 / -1; }
+}
+@container (max-width: 419px) { .buttons { flex: 1 1 100%; } .knob { grid-template-columns: 88px minmax(0, 1fr) 86px; } }
+@media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; scroll-behavior: auto !important; } }
+@media (forced-colors: active) {
+  .view, .view.dark { --bg: Canvas; --fg: CanvasText; --dim: CanvasText; --line: CanvasText; --accent: Highlight; --on-accent: HighlightText; --removed: CanvasText; }
+  td.cell[aria-selected="true"] { outline: 2px solid Highlight; outline-offset: -2px; }
+  .stack { box-shadow: 0 0 0 1px CanvasText; }
+}
+`;
+var ROUTER_STYLES = THEME + HUES + FRAME2 + GRID + BELOW2 + NARROW;
+
+// src/router_view.ts
+var EMPTY4 = "There is no model to choose from yet.";
+var WAITING = "Waiting for the table.";
+var FORSAKEN = "No kernel answers, so nothing can be changed here; the table is as it was last.";
+var RouterView = class {
+  host = h("div", { class: "cartoolkit-router", "data-lm-suppress-shortcuts": "true" });
+  feed;
+  #view = h("div", { class: "view" });
+  #card = h("article", {
+    class: "card router",
+    "data-testid": "router-view",
+    "aria-label": "which model answers"
+  });
+  #out;
+  #head;
+  #notices = new NoticeList();
+  #busy = new BusyLine();
+  #keys = new KeyLine();
+  #grid;
+  #empty = h("p", { class: "quiet nothing", "data-testid": "router-empty" });
+  #detail;
+  #knobs;
+  #answers;
+  #spoken = h("div", { class: "spoken", role: "status", "aria-live": "polite" });
+  #selection;
+  #winners = /* @__PURE__ */ new Map();
+  constructor(model, signal) {
+    this.feed = new RouterFeed(model, () => this.#draw(), signal);
+    this.#out = new Outbox(model, signal);
+    this.#selection = new Hold(() => this.feed.schedule(), signal, samePlace);
+    const probe = (id) => this.#out.now({ type: "probe", model: id });
+    this.#head = new Head(
+      { onProbe: () => probe(null), onReset: () => this.#out.now({ type: "reset" }) },
+      signal
+    );
+    this.#grid = new Grid((place) => this.#select(place), signal);
+    this.#detail = new DetailPanel(probe, signal);
+    this.#knobs = new Knobs(this.#out, signal);
+    this.#answers = new Answers((trace_id, accepted) => {
+      this.#out.now({ type: "verdict", trace_id, accepted });
+    }, signal);
+    this.#assemble();
+    followTheme(this.host, (dark) => this.#view.classList.toggle("dark", dark), signal);
+  }
+  #assemble() {
+    const columns = h("div", { class: "columns" }, this.#detail.node, this.#knobs.node);
+    this.#card.append(
+      this.#head.node,
+      this.#notices.node,
+      this.#busy.node,
+      this.#keys.node,
+      this.#grid.node,
+      this.#empty,
+      columns,
+      this.#answers.node,
+      this.#spoken
+    );
+    this.#view.append(this.#card);
+    this.host.attachShadow({ mode: "open" }).append(h("style", {}, ROUTER_STYLES), this.#view);
+  }
+  #draw() {
+    const { state, attended, forsaken } = this.feed;
+    this.#card.toggleAttribute("data-none", state === null || state.models.length === 0);
+    const said = state === null ? forsaken ? FORSAKEN : WAITING : state.notices.length > 0 ? "" : EMPTY4;
+    this.#empty.hidden = said === "" || state !== null && state.models.length > 0;
+    setText(this.#empty, said);
+    this.#card.toggleAttribute("data-blank", state === null);
+    this.#card.toggleAttribute("data-still", !attended);
+    if (state === null) return;
+    const selected = this.#selection.shown(state.selected);
+    this.#head.update(state, attended);
+    this.#notices.update(state.notices);
+    this.#busy.update(state.busy);
+    this.#keys.update(state);
+    this.#grid.update(state, selected);
+    this.#drawDetail(state, selected);
+    this.#knobs.update(state, selected?.workload ?? "", forsaken ? FORSAKEN : "", attended);
+    this.#answers.update(state.runs, attended);
+    this.#speak(state);
+  }
+  #drawDetail(state, selected) {
+    const model = state.models.find(({ id }) => id === selected?.model);
+    this.#detail.node.classList.toggle("late", !samePlace(selected, state.selected));
+    this.#detail.update(state.detail, model, this.feed.attended && state.busy === null);
+  }
+  /** Tell those who do not see the table who is first now; what was there at first is read as the page. */
+  #speak({ workloads, models, cells }) {
+    const now = winners(workloads, models, cells);
+    const news = changedWinners(this.#winners, now);
+    this.#winners = now;
+    if (news !== "") setText(this.#spoken, news);
+  }
+  /** Without a kernel nobody could tell about another cell. */
+  #select(place) {
+    if (!this.feed.attended) return;
+    this.#selection.take(place);
+    this.#grid.select(place);
+    this.#out.now({ type: "select", ...place });
+    this.feed.schedule();
+  }
+};
+function samePlace(a, b) {
+  return a?.workload === b?.workload && a?.model === b?.model;
+}
+function renderRouter(model, el) {
+  const controller = new AbortController();
+  const { host, feed } = new RouterView(model, controller.signal);
+  el.append(host);
+  feed.start(controller.signal);
+  return () => {
+    controller.abort();
+    host.remove();
+  };
+}
+
 // src/run_view.ts
 function assemble(parts) {
-  const { header, notices, legend, status, tokens, plot, panel, footer } = parts;
+  const { header, notices, legend, status, tokens: tokens2, plot, panel, footer } = parts;
   const top = h("div", { class: "meta" }, legend.node, status.node);
-  const main = h("div", { class: "main" }, top, tokens.node, plot.node);
+  const main = h("div", { class: "main" }, top, tokens2.node, plot.node);
   const columns = h("div", { class: "columns" }, main, panel.node);
   parts.mount(header.node, notices.node, columns, footer.node);
 }
@@ -3939,7 +5591,7 @@ function renderRun(model, el) {
 }
 
 // src/index.ts
-var VIEWS = { run: renderRun, flare: renderFlare };
+var VIEWS = { run: renderRun, flare: renderFlare, router: renderRouter };
 function render({ model, el }) {
   const name = model.get("view");
   const renderer = Object.hasOwn(VIEWS, name) ? VIEWS[name] : void 0;
