@@ -200,8 +200,8 @@ def weigh(
     rows = [model for model in models if wanted.pinned in (None, model.id)]
     candidates = []
     for model in rows:
-        refused = () if wanted.pinned else refusals(model, wanted, demand, machine)
         seen = known.get(model.id, NO_EVIDENCE)
+        refused = () if wanted.pinned else refusals(model, wanted, demand, machine, seen)
         scored = score(model, wanted.profile, demand, machine, task=task, evidence=seen)
         candidates.append(Candidate(model, refused, None if refused else scored, seen))
     return Decision(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from cartoolkit.routing.latency import expected_latency
+from cartoolkit.routing.situation import NO_EVIDENCE, Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from cartoolkit.routing.schema import ModelSchema
     from cartoolkit.routing.situation import Demand, Machine
 
-__all__ = ["FILTERS", "FilterName", "Refusal", "memory_needed_mb", "refusals"]
+__all__ = ["FILTERS", "Asked", "FilterName", "Refusal", "memory_needed_mb", "refusals"]
 
 FilterName = Literal[
     "excluded", "availability", "resting", "capability", "context", "memory", "budget", "latency"
@@ -41,12 +42,29 @@ class Refusal:
     reason: str
 
 
-def refuse_excluded(model: ModelSchema, plan: Plan, demand: Demand, machine: Machine) -> str | None:  # noqa: ARG001
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a filter holds a model against.
+
+    Attributes:
+        plan: what the caller wants.
+        demand: lengths and bounds.
+        machine: what is loaded, and how much memory is free.
+        evidence: what came of the model's earlier calls.
+    """
+
+    plan: Plan
+    demand: Demand
+    machine: Machine
+    evidence: Evidence = NO_EVIDENCE
+
+
+def refuse_excluded(model: ModelSchema, asked: Asked) -> str | None:
     """The caller excluded it."""
-    return "excluded by the request" if model.id in plan.excluded else None
+    return "excluded by the request" if model.id in asked.plan.excluded else None
 
 
-def refuse_unavailable(model: ModelSchema, plan: Plan, demand: Demand, machine: Machine) -> str | None:  # noqa: ARG001
+def refuse_unavailable(model: ModelSchema, asked: Asked) -> str | None:  # noqa: ARG001
     """It cannot be used here, or its weights are missing and nobody fetches them."""
     if not model.available:
         return f"not available here: {model.unavailable_because or 'no reason given'}".removesuffix(".")
@@ -55,44 +73,46 @@ def refuse_unavailable(model: ModelSchema, plan: Plan, demand: Demand, machine: 
     return None
 
 
-def refuse_resting(model: ModelSchema, plan: Plan, demand: Demand, machine: Machine) -> str | None:  # noqa: ARG001
+def refuse_resting(model: ModelSchema, asked: Asked) -> str | None:
     """It is left out for now, such as after failures."""
-    return machine.resting.get(model.id)
+    return asked.machine.resting.get(model.id)
 
 
-def refuse_incapable(model: ModelSchema, plan: Plan, demand: Demand, machine: Machine) -> str | None:  # noqa: ARG001
+def refuse_incapable(model: ModelSchema, asked: Asked) -> str | None:
     """It lacks a capability that is required."""
-    needed = dict.fromkeys((*demand.require, *plan.require))
+    needed = dict.fromkeys((*asked.demand.require, *asked.plan.require))
     missing = [name for name in needed if name not in model.capabilities]
     return f"cannot {' or '.join(missing)}" if missing else None
 
 
-def refuse_small_context(model: ModelSchema, plan: Plan, demand: Demand, machine: Machine) -> str | None:  # noqa: ARG001
+def refuse_small_context(model: ModelSchema, asked: Asked) -> str | None:
     """Prompt and answer do not fit; of the context a quarter at most is kept free for the answer."""
     if model.context_length is None:
         return None
-    kept_free = min(demand.output_tokens, model.context_length // 4)
-    if demand.prompt_tokens + kept_free <= model.context_length:
+    prompt = asked.demand.prompt_tokens
+    kept_free = min(asked.demand.output_tokens, model.context_length // 4)
+    if prompt + kept_free <= model.context_length:
         return None
     return (
-        f"the prompt of {demand.prompt_tokens:,} tokens and {kept_free:,} for the answer exceed its context "
+        f"the prompt of {prompt:,} tokens and {kept_free:,} for the answer exceed its context "
         f"of {model.context_length:,}"
     )
 
 
-def refuse_large(model: ModelSchema, plan: Plan, demand: Demand, machine: Machine) -> str | None:  # noqa: ARG001
+def refuse_large(model: ModelSchema, asked: Asked) -> str | None:
     """It does not fit into the memory that is free."""
     needed = memory_needed_mb(model)
-    if machine.free_memory_mb is None or needed is None or model.id in machine.loaded:
+    if asked.machine.free_memory_mb is None or needed is None or model.id in asked.machine.loaded:
         return None
-    if needed <= machine.free_memory_mb:
+    if needed <= asked.machine.free_memory_mb:
         return None
     how = "" if model.cost.ram_mb is not None else " (assumed from its size)"
-    return f"needs {needed:,.0f} MB of memory{how}, and {machine.free_memory_mb:,.0f} MB are free"
+    return f"needs {needed:,.0f} MB of memory{how}, and {asked.machine.free_memory_mb:,.0f} MB are free"
 
 
-def refuse_dear(model: ModelSchema, plan: Plan, demand: Demand, machine: Machine) -> str | None:  # noqa: ARG001
+def refuse_dear(model: ModelSchema, asked: Asked) -> str | None:
     """It costs more than the budget, or nobody knows what it costs."""
+    demand = asked.demand
     if demand.max_cost_usd is None or (model.is_local and not model.cost.is_priced):
         return None
     usd = model.cost.usd(demand.prompt_tokens, demand.output_tokens, cached=demand.cached_tokens)
@@ -105,17 +125,20 @@ def refuse_dear(model: ModelSchema, plan: Plan, demand: Demand, machine: Machine
     )
 
 
-def refuse_slow(model: ModelSchema, plan: Plan, demand: Demand, machine: Machine) -> str | None:
+def refuse_slow(model: ModelSchema, asked: Asked) -> str | None:
     """It is expected to take longer than allowed."""
+    demand, first_token = asked.demand, asked.plan.profile.first_token
     if demand.max_latency_ms is None:
         return None
-    expected = expected_latency(model, demand, machine, first_token=plan.profile.first_token)
+    expected = expected_latency(
+        model, demand, asked.machine, first_token=first_token, evidence=asked.evidence
+    )
     if expected.ms <= demand.max_latency_ms:
         return None
     return f"expected to take {expected}, and at most {demand.max_latency_ms:,.0f} ms are allowed"
 
 
-FILTERS: dict[FilterName, Callable[[ModelSchema, Plan, Demand, Machine], str | None]] = {
+FILTERS: dict[FilterName, Callable[[ModelSchema, Asked], str | None]] = {
     "excluded": refuse_excluded,
     "availability": refuse_unavailable,
     "resting": refuse_resting,
@@ -140,10 +163,13 @@ def memory_needed_mb(model: ModelSchema) -> float | None:
     return None if model.cost.size_mb is None else ROOM_BESIDE_WEIGHTS * model.cost.size_mb.value
 
 
-def refusals(model: ModelSchema, plan: Plan, demand: Demand, machine: Machine) -> tuple[Refusal, ...]:
+def refusals(
+    model: ModelSchema, plan: Plan, demand: Demand, machine: Machine, evidence: Evidence = NO_EVIDENCE
+) -> tuple[Refusal, ...]:
     """Every reason why a model must not answer, not only the first; none means that it may."""
+    asked = Asked(plan, demand, machine, evidence)
     found: list[Refusal] = []
     for name, refuse in FILTERS.items():
-        if reason := refuse(model, plan, demand, machine):
+        if reason := refuse(model, asked):
             found.append(Refusal(name, reason))
     return tuple(found)

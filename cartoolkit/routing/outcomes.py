@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from cartoolkit.routing.tally import EMA_ALPHA, Tally
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -29,9 +31,6 @@ __all__ = [
     "Tally",
     "Verdict",
 ]
-
-EMA_ALPHA = 0.2
-"""Weight of the newest verdict in the moving average of quality; the last ten make up nine tenths of it."""
 
 VERDICT_WINDOW = 7 * 24 * 3600.0
 """Seconds after a call within which a verdict on it counts."""
@@ -63,7 +62,8 @@ class Completion(_Row):
         time: when it ended, seconds since 1970.
         outcome: "inconclusive" says nothing about the model: it refused, or the caller was at fault or left.
         reason: why it is not a success, in one word; "" for a success.
-        latency_ms: from the request to the end of the answer.
+        latency_ms: from the request to the end of the answer, once the model is in memory.
+        ttft_ms: from the request to the first token of the answer, likewise.
         prompt_tokens: read.
         completion_tokens: sampled.
         usd: what was billed; 0 only if nobody bills for it, as for a model on this machine.
@@ -78,6 +78,7 @@ class Completion(_Row):
     outcome: Literal["success", "failure", "inconclusive"] = "success"
     reason: Literal["", "error", "timeout", "out_of_memory", "refused", "cancelled", "invalid_request"] = ""
     latency_ms: _Amount | None = None
+    ttft_ms: _Amount | None = None
     prompt_tokens: _Count | None = None
     completion_tokens: _Count | None = None
     usd: _Amount | None = None
@@ -89,6 +90,12 @@ class Completion(_Row):
         fitting = "success" if not self.reason else "inconclusive" if blames_nobody else "failure"
         if self.outcome != fitting:
             raise ValueError(f"reason {self.reason!r} goes with outcome {fitting!r}, not {self.outcome!r}")
+        return self
+
+    @model_validator(mode="after")
+    def _starts_before_it_ends(self) -> Self:
+        if self.ttft_ms is not None and self.latency_ms is not None and self.ttft_ms > self.latency_ms:
+            raise ValueError(f"ttft_ms {self.ttft_ms:g} is above latency_ms {self.latency_ms:g}")
         return self
 
 
@@ -116,119 +123,6 @@ class Verdict(_Row):
         0.25
         """
         return self.confidence if self.accepted else 1 - self.confidence
-
-
-@dataclass(slots=True)
-class Tally:
-    """Calls of one model, in all or of one task.
-
-    Attributes:
-        calls: attempts that ended, however they did.
-        success_count: ended well and were not rejected.
-        fail_count: failed, or were rejected.
-        inconclusive_count: say nothing about the model.
-        accepted: verdicts that confirmed a success.
-        rejected: verdicts that reversed one.
-        ema_quality: moving average of the verdicts' quality; None without a verdict. A call that failed
-            has no answer whose quality could be told, so it counts in `fail_count` alone.
-        quality_sum: of all verdicts, for their plain mean.
-        timed, total_latency_ms: answers whose time is known, and their time. A call that failed is not among
-            them: failing at once is not being fast.
-        counted, prompt_tokens, completion_tokens: calls whose tokens are known, and their tokens.
-        priced, usd: calls whose bill is known, and the bills' sum.
-        estimated: of these, how many bills are estimates.
-    """
-
-    calls: int = 0
-    success_count: int = 0
-    fail_count: int = 0
-    inconclusive_count: int = 0
-    accepted: int = 0
-    rejected: int = 0
-    ema_quality: float | None = None
-    quality_sum: float = 0.0
-    timed: int = 0
-    total_latency_ms: float = 0.0
-    counted: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    priced: int = 0
-    usd: float = 0.0
-    estimated: int = 0
-
-    def add_completion(self, row: Completion) -> None:
-        """Count one more call."""
-        self.calls += 1
-        if row.outcome == "success":
-            self.success_count += 1
-        elif row.outcome == "failure":
-            self.fail_count += 1
-        else:
-            self.inconclusive_count += 1
-        if row.latency_ms is not None and row.outcome == "success":
-            self.timed += 1
-            self.total_latency_ms += row.latency_ms
-        if row.prompt_tokens is not None and row.completion_tokens is not None:
-            self.counted += 1
-            self.prompt_tokens += row.prompt_tokens
-            self.completion_tokens += row.completion_tokens
-        if row.usd is not None:
-            self.priced += 1
-            self.usd += row.usd
-            self.estimated += row.usd_is_estimate
-
-    def add_verdict(self, row: Verdict) -> None:
-        """Count a verdict on one of its successes.
-
-        The first verdict is the average; each later one moves it by `EMA_ALPHA` of the distance.
-
-        >>> tally = Tally(calls=2, success_count=2)
-        >>> tally.add_verdict(Verdict(trace_id="a", accepted=True, time=1))
-        >>> tally.add_verdict(Verdict(trace_id="b", accepted=False, time=2))
-        >>> tally.ema_quality, tally.success_count, tally.fail_count  # 1 + 0.2 * (0 - 1)
-        (0.8, 1, 1)
-        """
-        if row.accepted:
-            self.accepted += 1
-        else:
-            self.rejected += 1
-            self.success_count -= 1
-            self.fail_count += 1
-        before = self.ema_quality
-        self.ema_quality = row.quality if before is None else before + EMA_ALPHA * (row.quality - before)
-        self.quality_sum += row.quality
-
-    @property
-    def judged(self) -> int:
-        """Answers with a verdict."""
-        return self.accepted + self.rejected
-
-    @property
-    def success_rate(self) -> float | None:
-        """Successes among what succeeded or failed; None while there is neither, never an invented half."""
-        resolved = self.success_count + self.fail_count
-        return self.success_count / resolved if resolved else None
-
-    @property
-    def mean_latency_ms(self) -> float | None:
-        """Mean time of an answer; None if no time is known."""
-        return self.total_latency_ms / self.timed if self.timed else None
-
-    @property
-    def mean_quality(self) -> float | None:
-        """Plain mean of the verdicts' quality; None without a verdict."""
-        return self.quality_sum / self.judged if self.judged else None
-
-    @property
-    def tokens_per_success(self) -> float | None:
-        """All tokens, those of failures too, for one success; None if a call's tokens are unknown."""
-        known = self.success_count and self.counted == self.calls
-        return (self.prompt_tokens + self.completion_tokens) / self.success_count if known else None
-
-    @property
-    def usd_per_success(self) -> float | None:
-        """All bills, those of failures too, for one success; None if a call's bill is unknown."""
-        return self.usd / self.success_count if self.success_count and self.priced == self.calls else None
 
 
 @dataclass(frozen=True, slots=True)

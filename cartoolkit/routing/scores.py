@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cartoolkit.routing.complexity import capability_for
 from cartoolkit.routing.figures import Basis, weakest
-from cartoolkit.routing.latency import Expected, expected_latency
+from cartoolkit.routing.latency import Expected, expected_latency, shown_ms
 from cartoolkit.routing.situation import NO_EVIDENCE, Demand, Evidence, Machine
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def score(
         evidence: what came of earlier calls.
     """
     machine = machine or Machine()
-    expected = expected_latency(model, demand, machine, first_token=profile.first_token)
+    expected = expected_latency(model, demand, machine, first_token=profile.first_token, evidence=evidence)
     half = HALF_FIRST_TOKEN_MS if profile.first_token else HALF_ANSWER_MS
     return Score(
         quality=quality_term(model, profile.quality, task, evidence),
@@ -188,10 +188,11 @@ def _basis_of_most(parts: list[tuple[int, float, Basis, str]]) -> Basis:
 def latency_term(expected: Expected, half: float, weight: float) -> Term:
     """Latency: one half at `half` milliseconds, and 1 at none at all.
 
-    >>> latency_term(Expected((("first token", 500, "measured"),)), 500, 0.85).value
+    >>> from cartoolkit.routing.latency import Part
+    >>> latency_term(Expected((Part("first token", 500, "measured"),)), 500, 0.85).value
     0.5
     """
-    arithmetic = f"{half:,.0f} / ({half:,.0f} + {expected.ms:,.0f}) [{expected.shown}]"
+    arithmetic = f"{half:,.0f} / ({half:,.0f} + {shown_ms(expected.ms)}) [{expected.shown}]"
     return Term("latency", half / (half + expected.ms), weight, expected.basis, arithmetic)
 
 

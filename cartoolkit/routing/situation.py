@@ -89,23 +89,46 @@ class Evidence:
         failures: calls that failed or whose answer was rejected.
         quality: moving average of the verdicts, 0 to 1; None before the first one.
         graded: how many verdicts it comes from.
+        ttft_ms: mean time to the first token, once the model is loaded; None if none was timed.
+        started: how many answers that comes from.
+        prompt_tokens: mean length of their prompts; None is not known.
+        ms_per_token: time that a token after the first took; None if none was timed.
+        paced: how many answers that comes from.
     """
 
     successes: int = 0
     failures: int = 0
     quality: float | None = None
     graded: int = 0
+    ttft_ms: float | None = None
+    started: int = 0
+    prompt_tokens: float | None = None
+    ms_per_token: float | None = None
+    paced: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("successes", "failures", "graded"):
+        for name in ("successes", "failures", "graded", "started", "paced"):
             require_number(name, getattr(self, name), least=0, whole=True)
         if self.quality is not None:
             require_number("quality", self.quality, least=0, most=1)
+        for name in ("ttft_ms", "prompt_tokens", "ms_per_token"):
+            if getattr(self, name) is not None:
+                require_number(name, getattr(self, name), least=0)
 
     @classmethod
     def of(cls, tally: Tally) -> Evidence:
         """What a tally of `outcomes` says: of all calls of a model, or of those of one task."""
-        return cls(tally.success_count, tally.fail_count, tally.ema_quality, tally.judged)
+        return cls(
+            successes=tally.success_count,
+            failures=tally.fail_count,
+            quality=tally.ema_quality,
+            graded=tally.judged,
+            ttft_ms=tally.mean_ttft_ms,
+            started=tally.started,
+            prompt_tokens=tally.mean_started_prompt,
+            ms_per_token=tally.ms_per_token,
+            paced=tally.paced,
+        )
 
 
 NO_EVIDENCE = Evidence()

@@ -196,6 +196,29 @@ def test_a_loaded_local_model_can_still_lose():
         assert total(slow, workload, machine=loaded(slow)) < total(good, workload)
 
 
+def test_what_a_loaded_local_model_loses_by_can_be_computed():
+    # Quality: (5 × 0.5 + 95 × 0.2) / 100 = 0.215 and (5 × 0.5 + 95 × 0.9) / 100 = 0.88. First token:
+    # 500 / (500 + 4,500) = 0.1 and 500 / (500 + 125) = 0.8. Cost: 1 and 0.01 / (0.01 + 0.01) = 0.5.
+    slow = local(ttft=4_500, quality={"value": 0.2, "n": 95})
+    good = remote(ttft=125, usd=(5, 10), quality={"value": 0.9, "n": 95})
+    here, away = total(slow, "fastest", machine=loaded(slow)), total(good, "fastest")
+    assert here == pytest.approx(0.10 * 0.215 + 0.85 * 0.1 + 0.05 * 1 + 0.20)  # 0.3565
+    assert away == pytest.approx(0.10 * 0.88 + 0.85 * 0.8 + 0.05 * 0.5)  # 0.793
+    # Were they equally soon, the bonus would keep the choice here: 0.0215 + 0.68 + 0.05 + 0.20 = 0.9515.
+    soon = local(ttft=125, quality={"value": 0.2, "n": 95})
+    assert total(soon, "fastest", machine=loaded(soon)) == pytest.approx(0.9515)
+
+
+def test_a_tie_within_the_bonus_goes_to_the_local_model_and_a_lead_above_it_does_not():
+    # As local_preferred the bonus of 0.20 outweighs a lead in quality of 0.20 / 0.55 = 0.364.
+    here = local(**EQUAL, quality={"value": 0.1, "n": 10**6})
+    for quality, wins_here in ((0.46, True), (0.47, False)):
+        away = remote(usd=(0, 0), **EQUAL, quality={"value": quality, "n": 10**6})
+        assert (total(here, "local_preferred", machine=loaded(here)) > total(away, "local_preferred")) is (
+            wins_here
+        )
+
+
 def test_a_streamed_remote_model_is_fastest_where_nothing_is_loaded():
     here, away = local(ttft=100, load=8_000), remote(ttft=400, usd=(0.15, 0.6))
     assert total(here, "fastest", machine=loaded(here)) > total(away, "fastest")
@@ -261,6 +284,17 @@ def test_raising_a_price_never_raises_a_score(one, other, workload, kind, where)
 def test_raising_a_latency_never_raises_a_score(one, other, workload, kind, name):
     low, high = sorted((one, other))
     scores = [total(row(kind=kind, performance={name: ms}), workload) for ms in (low, high)]
+    assert scores[1] <= scores[0] + TINY
+
+
+@STEADY
+@given(TIMES, TIMES, SPEEDS, SPEEDS, KINDS)
+def test_as_fastest_the_sooner_of_two_models_wins_whatever_their_speeds(one, other, speed, of_other, kind):
+    soon, late = sorted((one, other))
+    scores = [
+        total(row(kind=kind, performance={"ttft_ms": ms, "tokens_per_second": each}), "fastest")
+        for ms, each in ((soon, speed), (late, of_other))
+    ]
     assert scores[1] <= scores[0] + TINY
 
 
