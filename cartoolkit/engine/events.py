@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
 
     from cartoolkit.retrieval import LookUp, Report
@@ -20,11 +22,13 @@ __all__ = [
     "Event",
     "LookedUp",
     "LookingUp",
+    "Noted",
     "Prefilled",
     "Reply",
     "Revised",
     "Scored",
     "Taken",
+    "Waiting",
 ]
 
 STOP: Final = "stop"
@@ -106,6 +110,18 @@ class Amended:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """Fields of the trace's header that became known, by name."""
+
+    fields: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Nothing has come yet from a server elsewhere; said several times a second, so that a stop is heard."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ending:
     """Why the loop ended; see `TraceHeader.stop_reason`. `detail` names the token, string or limit."""
 
@@ -113,7 +129,7 @@ class Ending:
     detail: str
 
 
-Event = Prefilled | Scored | Taken | Decoded | Revised | LookingUp | LookedUp | Amended
+Event = Prefilled | Scored | Taken | Decoded | Revised | LookingUp | LookedUp | Amended | Noted | Waiting
 
 Reply: TypeAlias = "str | Report | None"
 """`STOP`, what came of a look-up, or nothing."""

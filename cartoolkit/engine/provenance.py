@@ -21,6 +21,7 @@ _LIBRARIES = {
     "torch": ["torch", "transformers"],
     "mlx": ["mlx", "mlx-lm", "transformers"],
     "llama.cpp": ["llama-cpp-python"],
+    "openai": ["openai"],
 }
 
 

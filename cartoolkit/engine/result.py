@@ -13,20 +13,34 @@ __all__ = ["Result", "Usage"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that were really read and written.
+    """Tokens that were really read and written; None where a server elsewhere does not tell.
 
     Attributes:
         prompt_tokens: length of the prompt as the model saw it.
         prefill_tokens: tokens that had to be read before the first one could be decoded: of the prompt and,
             in a branch, of the steps taken over.
         reused_tokens: tokens of these that were in the cache from an earlier run and were not read again.
-        completion_tokens: kept tokens of the answer, without the control token that ended it.
+        completion_tokens: kept tokens of the answer, without the control token that ended it. A server's own
+            number, which its bill is made of, holds those of a thought as well.
     """
 
-    prompt_tokens: int
-    prefill_tokens: int
-    reused_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None
+    prefill_tokens: int | None
+    reused_tokens: int | None
+    completion_tokens: int | None
+
+    @classmethod
+    def of(cls, trace: Trace) -> Usage:
+        """Read the numbers off a trace."""
+        header, told = trace.header, trace.header.provider
+        if told is None:
+            prompt, counted = len(trace.prompt_ids), trace.completion_tokens
+            return cls(prompt, header.prefill_tokens, header.reused_tokens, counted)
+        prompt, cached = told.prompt_tokens, told.cached_tokens
+        read = None if prompt is None or cached is None else prompt - cached
+        counted = trace.completion_tokens if told.unit == "token" else None
+        written = counted if told.completion_tokens is None else told.completion_tokens
+        return cls(prompt, read, cached, written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +72,7 @@ class Result:
             text=trace.text,
             stop_reason=trace.header.stop_reason,
             stop_detail=trace.header.stop_detail,
-            usage=Usage(
-                len(trace.prompt_ids),
-                trace.header.prefill_tokens,
-                trace.header.reused_tokens,
-                trace.completion_tokens,
-            ),
+            usage=Usage.of(trace),
             ttft_ms=trace.ttft_ms,
             tokens_per_second=trace.tokens_per_second,
             trace=trace,

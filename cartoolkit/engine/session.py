@@ -17,10 +17,12 @@ from cartoolkit.engine.events import (
     Decoded,
     LookedUp,
     LookingUp,
+    Noted,
     Prefilled,
     Revised,
     Scored,
     Taken,
+    Waiting,
 )
 from cartoolkit.engine.frames import release_frames
 from cartoolkit.engine.kernel import in_kernel
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from cartoolkit.engine.branching import Forced
-    from cartoolkit.engine.decoder import Decoder
     from cartoolkit.engine.events import Ending, Event, Reply
     from cartoolkit.requests import GenerateParams
     from cartoolkit.retrieval import LookUp, Searcher
@@ -223,17 +224,17 @@ class Session:
 
     # Working, on the worker's thread
 
-    def run(self, get_decoder: Callable[[], Decoder], *, on_corruption: Callable[[], None]) -> None:
+    def run(self, get_source: Callable[[], object], *, on_corruption: Callable[[], None]) -> None:
         """Drive the loop to its end; called once, by the engine's worker. Errors end up in `error`.
 
         Args:
-            get_decoder: where tokens become logits. Asked for here, so that no frame that outlives a failed
-                forward in its traceback holds the model.
+            get_source: what the loop takes tokens from, a decoder or a connection. Asked for here, so that
+                no frame that outlives a failed forward in its traceback holds the model.
             on_corruption: called after a failed forward, before anyone learns of it, and when one returns
                 that was given up.
         """
         try:
-            self._drive(get_decoder())
+            self._drive(get_source())
         except BaseException as error:  # noqa: BLE001 - whoever waits for the session must learn of it
             if self._claim_end():
                 _log.debug("a session failed", exc_info=True)
@@ -245,9 +246,9 @@ class Session:
             # What the forward brought after all, a row or an error, is nobody's any more.
             on_corruption()
 
-    def _drive(self, decoder: Decoder) -> None:
+    def _drive(self, source: object) -> None:
         prompt, clock = self._recorder.prompt_ids, self._clock
-        loop = self._loop(decoder, prompt, self._params, started=self._started, clock=clock)
+        loop = self._loop(source, prompt, self._params, started=self._started, clock=clock)
         reply: Reply = None
         try:
             while True:
@@ -267,12 +268,16 @@ class Session:
     def _record(self, event: Event) -> None:
         if self._given_up:
             raise _Abandoned
+        if isinstance(event, Waiting):
+            return
         if isinstance(event, Decoded | Taken):
             self._recorder.add_steps(event.steps)
         elif isinstance(event, Scored):
             self._recorder.prompt_logprobs = event.logprobs
         elif isinstance(event, Prefilled):
             self._record_reading(event)
+        elif isinstance(event, Noted):
+            self._recorder.update(**event.fields)
         elif isinstance(event, LookingUp):
             self._phase = "looking_up"
         else:

@@ -1,7 +1,7 @@
 """What happened: one record a token, as objects, columns, files and pictures. Needs no model."""
 
 from cartoolkit.trace.columns import CANDIDATE_COLUMNS, STEP_COLUMNS
-from cartoolkit.trace.header import Event, ModelInfo, TraceHeader
+from cartoolkit.trace.header import Event, ModelInfo, ProviderReport, TraceHeader
 from cartoolkit.trace.metrics import low_runs, perplexity, tokens_per_second
 from cartoolkit.trace.step import STAGES, Attention, Candidate, Candidates, Step
 from cartoolkit.trace.text import TextStream, token_label
@@ -16,6 +16,7 @@ __all__ = [
     "Candidates",
     "Event",
     "ModelInfo",
+    "ProviderReport",
     "Step",
     "TextStream",
     "Trace",

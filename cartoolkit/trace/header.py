@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import html
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Event", "ModelInfo", "TraceHeader"]
+__all__ = ["Event", "ModelInfo", "ProviderReport", "TraceHeader"]
 
 
 class _Record(BaseModel):
@@ -22,9 +22,9 @@ class ModelInfo(_Record):
         name: as people know it.
         engine: the library that ran it, such as ``torch``.
         device: such as ``cpu`` or ``cuda:0``.
-        dtype: of the weights while running.
-        context_length: tokens of prompt and answer together.
-        vocab_size: length of a row of logits.
+        dtype: of the weights while running; empty where a server does not tell.
+        context_length: tokens of prompt and answer together; 0 where a server does not tell.
+        vocab_size: length of a row of logits; 0 where a server has it.
         weights_hash: identifies the checkpoint; its prefix says how it was made.
         tokenizer_hash: identifies the tokenizer's files.
         attention: how it was computed, such as ``eager``, where that was asked for; else empty. A model that
@@ -46,8 +46,8 @@ class ModelInfo(_Record):
             "engine": self.engine,
             "device": self.device,
             "dtype": self.dtype,
-            "context": f"{self.context_length:,} tokens",
-            "vocabulary": f"{self.vocab_size:,} tokens",
+            "context": f"{self.context_length:,} tokens" if self.context_length else "",
+            "vocabulary": f"{self.vocab_size:,} tokens" if self.vocab_size else "",
             "weights": self.weights_hash[:23],
         }
         facts = " · ".join(f"{name} <b>{html.escape(value)}</b>" for name, value in rows.items() if value)
@@ -70,6 +70,38 @@ class Event(_Record):
     data: dict[str, Any] = Field(default_factory=dict)
 
 
+class ProviderReport(_Record):
+    """What a server elsewhere tells of a run; None is not told, never 0.
+
+    Token ids of such a run are numbered as the tokens came. They name nothing outside of it, and its prompt
+    has none.
+
+    Attributes:
+        unit: what a step is: one token, or a chunk of text as the server sent it, of one token or several.
+        model: what answered, as the server calls it.
+        fingerprint: of the server's configuration, as it calls it.
+        prompt_tokens: of the whole prompt.
+        cached_tokens: of these, how many it found in its cache.
+        completion_tokens: written, with those of a thought that is not part of the answer.
+        thought_tokens: of these, how many were such a thought.
+    """
+
+    unit: Literal["token", "chunk"] = "token"
+    model: str = ""
+    fingerprint: str = ""
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    thought_tokens: int | None = None
+
+    @property
+    def answer_tokens(self) -> int | None:
+        """Tokens of the answer itself."""
+        if self.completion_tokens is None:
+            return None
+        return max(self.completion_tokens - (self.thought_tokens or 0), 0)
+
+
 class TraceHeader(_Record):
     """Everything about a run that is not an array.
 
@@ -87,6 +119,7 @@ class TraceHeader(_Record):
         reused_tokens: tokens of these that were in the cache already and were not read again.
         prefill_seconds: from the request until they were read.
         retrieval: policy and retriever, if the run could look something up; see `Policy.describe`.
+        provider: what a server elsewhere tells of the run; None where the model ran here.
         events: see `Event`.
     """
 
@@ -101,4 +134,5 @@ class TraceHeader(_Record):
     reused_tokens: int = 0
     prefill_seconds: float = 0.0
     retrieval: dict[str, Any] | None = None
+    provider: ProviderReport | None = None
     events: list[Event] = Field(default_factory=list)

@@ -70,7 +70,7 @@ def figures(trace: Trace, threshold: float) -> list[str]:
     """How it went: counts, speed, surprise; a figure that is not known is left out."""
     kept = trace.flag("kept")
     below = trace.columns["max_prob"][kept]
-    parts = [_count(trace.completion_tokens, "token"), *_rolled_back(trace), *_pace(trace)]
+    parts = [_count(trace.completion_tokens, _unit(trace)), *_rolled_back(trace), *_pace(trace)]
     if not np.isnan(trace.perplexity):
         parts.append(f"perplexity {trace.perplexity:.2f}")
     if not np.isnan(trace.mean_entropy):
@@ -79,6 +79,12 @@ def figures(trace: Trace, threshold: float) -> list[str]:
         few = _count(int((below < threshold).sum()), "token")
         parts.append(f"below {threshold:g}: {few}, {_count(runs, 'run')} of 3 or more")
     return [*parts, *_prompt_figures(trace)]
+
+
+def _unit(trace: Trace) -> str:
+    """What is counted: chunks where a server elsewhere tells neither tokens nor their number."""
+    provider = trace.header.provider
+    return "token" if provider is None or provider.answer_tokens is not None else provider.unit
 
 
 def _rolled_back(trace: Trace) -> list[str]:

@@ -178,13 +178,29 @@ class Trace:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Decoding speed without the prefill; None for fewer than two tokens."""
+        """Decoding speed without the prefill; None for fewer than two tokens.
+
+        Where steps are chunks, each is taken to hold as many tokens as the others, and it is None if the
+        server does not tell how many there were.
+        """
         speed = metrics.tokens_per_second(self.columns["elapsed"])
-        return None if np.isnan(speed) else speed
+        if np.isnan(speed):
+            return None
+        provider = self.header.provider
+        if provider is None or provider.unit == "token":
+            return speed
+        tokens = provider.answer_tokens
+        return speed * tokens / len(self) if tokens else None
 
     @property
     def completion_tokens(self) -> int:
-        """Kept tokens, without the control token that ended the answer."""
+        """Kept tokens, without the control token that ended the answer.
+
+        Where steps are chunks, the number that the server tells, or that of the chunks if it tells none.
+        """
+        provider = self.header.provider
+        if provider is not None and provider.unit == "chunk" and provider.answer_tokens is not None:
+            return provider.answer_tokens
         ended = self.header.stop_reason == "stop" and len(self) and bool(self.flag("special")[-1])
         return int(self.flag("kept").sum()) - int(ended)
 

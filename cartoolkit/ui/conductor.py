@@ -208,6 +208,7 @@ def header_html(info: ModelInfo) -> str:
         "border:1px solid var(--jp-border-color1,#bbb);border-radius:10px;padding:0 8px;margin-left:6px;"
         "color:var(--jp-ui-font-color1,inherit);line-height:20px"
     )
-    facts = [info.engine, f"{info.device} · {info.dtype}", f"{info.context_length:,} ctx"]
-    chips = "".join(f'<span style="{chip}">{html.escape(fact)}</span>' for fact in facts)
+    where = " · ".join(filter(None, (info.device, info.dtype)))
+    facts = [info.engine, where, f"{info.context_length:,} ctx" if info.context_length else ""]
+    chips = "".join(f'<span style="{chip}">{html.escape(fact)}</span>' for fact in facts if fact)
     return f'<b style="font-size:14px">{html.escape(info.name)}</b>{chips}'
