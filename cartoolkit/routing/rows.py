@@ -1,0 +1,170 @@
+"""Rows as a choice sees them: with what was measured here, and with what is true at this moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cartoolkit.engine import Engine
+from cartoolkit.errors import InvalidRequest, ModelNotFound
+from cartoolkit.models.catalog import CATALOG, find, suggestion
+from cartoolkit.models.checkpoint import inspect_checkpoint
+from cartoolkit.models.fetch import is_ready
+from cartoolkit.models.resolve import looks_like_path
+from cartoolkit.routing.measurements import MeasurementStore, with_measurements
+from cartoolkit.routing.registry import Registry, as_part, catalog_rows, checkpoint_rows
+from cartoolkit.routing.schema import ModelSchema, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from pathlib import Path
+
+    import pandas as pd
+
+    from cartoolkit.routing.serving import Answerer
+
+__all__ = ["Rows", "Shelved", "row_of_engine", "rows_at", "rows_now"]
+
+
+_ENGINE_OF_A_LIBRARY = {"llama.cpp": "gguf"}
+"""What rows call an engine, where a trace names its library."""
+
+
+class Rows(tuple[ModelSchema, ...]):
+    """Several rows; shows itself as a table."""
+
+    __slots__ = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """As `Registry.to_frame`: what each is, and the three facts about its readiness."""
+        return Registry(self).to_frame()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} models: {', '.join(model.id for model in self) or 'none'}>"
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html(escape=True, na_rep="", border=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """What is known of the engines behind the rows.
+
+    Attributes:
+        weights: hash of the weights of each that is in memory, by id; "" where it does not say.
+        lost: ids of those that were handed over and have been closed since.
+    """
+
+    weights: Mapping[str, str] = field(default_factory=dict)
+    lost: frozenset[str] = frozenset()
+
+
+def rows_now(models: Iterable[ModelSchema], measurements: MeasurementStore, shelved: Shelved) -> Rows:
+    """The rows with what this machine says about them.
+
+    Args:
+        models: as they are declared.
+        measurements: what was measured here takes the place of what was declared.
+        shelved: of the engines that are in memory.
+    """
+    return Rows(_now(model, measurements, shelved) for model in models)
+
+
+def _now(model: ModelSchema, measurements: MeasurementStore, shelved: Shelved) -> ModelSchema:
+    weights = shelved.weights.get(model.id)
+    probe = measurements.latest(model, weights_hash=weights or None)
+    measured = model if probe is None else with_measurements(model, probe)
+    if weights is not None:
+        return measured.model_copy(update={"weights_ready": True})
+    why_not = model.unavailable_because if not model.available else _why_not(model, shelved.lost)
+    if why_not:
+        return measured.model_copy(update={"available": False, "unavailable_because": why_not})
+    return measured.model_copy(update={"weights_ready": model.weights_ready or _has_arrived(model)})
+
+
+def _why_not(model: ModelSchema, lost: Collection[str]) -> str:
+    """Why a row that is declared to be available is not, just now; "" if it is."""
+    if model.id in lost and not model.source.location:
+        return "its engine was closed"
+    if model.source.kind in {"remote_api", "local_server"}:
+        from cartoolkit.remote.keys import why_unusable
+
+        return why_unusable(model)
+    return ""
+
+
+def _has_arrived(model: ModelSchema) -> bool:
+    """Whether a catalog model has been fetched since its row was made."""
+    name = model.source.location
+    packed = model.source.engine == "gguf"
+    return (
+        model.source.kind == "catalog"
+        and name in CATALOG
+        and is_ready(find(name), "gguf" if packed else "safetensors")
+    )
+
+
+def rows_at(place: str | Path) -> list[ModelSchema]:
+    """A row for each engine: of a folder with weights, a GGUF file, or a model of the catalog.
+
+    Raises:
+        ModelNotFound: there is neither.
+        InvalidCheckpoint: what is there is not a checkpoint that may be read.
+    """
+    if isinstance(place, str) and place.lower() in CATALOG:
+        return [row for row in catalog_rows() if row.source.location == place.lower()]
+    if isinstance(place, str) and not looks_like_path(place):
+        raise ModelNotFound(
+            f"There is no model {place!r}: neither in the catalog, nor as a file or folder.",
+            hint=f"{suggestion(place)} A model of the hub or of a server is added as a ModelSchema.",
+        )
+    return checkpoint_rows(inspect_checkpoint(place))
+
+
+def row_of_engine(answerer: Answerer, registry: Registry, *, taken: Collection[str] = ()) -> ModelSchema:
+    """The row that an engine answers for: the one of the same model on the same engine, or a new one.
+
+    Args:
+        answerer: the engine.
+        registry: the rows there are.
+        taken: ids of the rows that have another engine already.
+
+    Raises:
+        InvalidRequest: the engine has no name that an id could be made of.
+    """
+    info = answerer.info
+    engine = _ENGINE_OF_A_LIBRARY.get(info.engine, info.engine)
+    for row in registry:
+        if row.source.engine == engine and row.id not in taken and _name_of(row) == info.name:
+            return row
+    if not info.name:
+        raise InvalidRequest(
+            "the engine's model has no name, so it cannot be told from others.",
+            hint="Give the decoder a name: TorchDecoder(model, tokenizer, name='…').",
+        )
+    stem = f"{as_part(engine)}/{as_part(info.name)}"
+    names = (stem, f"{stem}:{as_part(info.dtype)}", *(f"{stem}:{n}" for n in range(2, len(registry) + 3)))
+    return ModelSchema(
+        id=next(name for name in names if name not in registry),
+        name=f"{info.name} ({engine})",
+        capabilities=("generate",),
+        context_length=info.context_length or None,
+        source=_source_of(answerer, engine),
+        weights_ready=True,
+        downloads_weights=False,
+    )
+
+
+def _source_of(answerer: Answerer, engine: str) -> Source:
+    """Of an engine that was handed over: there is no place to load it from again."""
+    if isinstance(answerer, Engine):
+        known = {"torch", "mlx", "gguf"}
+        return Source.model_validate({"kind": "folder", "engine": engine if engine in known else None})
+    return Source(kind="remote_api")
+
+
+def _name_of(row: ModelSchema) -> str:
+    """What the engine of a row calls the model: its catalog name, or that of its folder or file."""
+    if row.source.kind == "catalog":
+        return row.source.location
+    return row.name.removesuffix(f" ({row.source.engine})")
