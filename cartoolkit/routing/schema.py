@@ -90,11 +90,16 @@ class Source(Row):
         kind: see `SourceKind`.
         location: a catalog name, a folder, a hub name or an address.
         engine: `torch`, `mlx` or `gguf` for a model that one of our engines runs.
+        model: what a server calls it; the id's name if it is left out.
+        key_variable: name of the environment variable that holds the key; empty if none is needed. The key
+            itself stands in no row.
     """
 
     kind: SourceKind
     location: str = ""
     engine: Literal["torch", "mlx", "gguf"] | None = None
+    model: str = ""
+    key_variable: Annotated[str, Field(pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")] = ""
 
 
 class ModelSchema(Row):

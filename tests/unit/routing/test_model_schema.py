@@ -168,3 +168,15 @@ def test_unpriced_is_not_free():
 def test_a_bill_charges_every_prompt_token_once(prompt, cached, written):
     items = TIERED.bill(prompt, 0, cached=cached, written=written)
     assert sum(tokens for _, tokens, _ in items) == prompt
+
+
+def test_a_source_names_where_its_key_is_and_never_holds_it():
+    source = {"kind": "remote_api", "model": "large-2026", "key_variable": "ACME_API_KEY"}
+    assert row(source=source).source.key_variable == "ACME_API_KEY"
+    with pytest.raises(ValidationError, match="key_variable"):
+        row(source=source | {"key_variable": "sk-live-0123456789"})
+
+
+def test_a_source_without_a_key_and_a_name_of_its_own_needs_neither():
+    source = row().source
+    assert (source.model, source.key_variable) == ("", "")
