@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cartoolkit import errors, evaluation, models, retrieval
+    from cartoolkit import errors, evaluation, models, retrieval, routing
     from cartoolkit.engine import Engine, Result, Session, load
     from cartoolkit.errors import CartoolkitError
     from cartoolkit.evaluation import calibrate, evaluate
     from cartoolkit.messages import Message
     from cartoolkit.requests import GenerateParams, GenerateRequest
+    from cartoolkit.routing import Router
     from cartoolkit.trace import Step, Trace
     from cartoolkit.trace.comparison import compare
     from cartoolkit.ui import FlareView, Inspector
@@ -29,6 +30,7 @@ __all__ = [
     "Inspector",
     "Message",
     "Result",
+    "Router",
     "Session",
     "Step",
     "Trace",
@@ -40,6 +42,7 @@ __all__ = [
     "load",
     "models",
     "retrieval",
+    "routing",
 ]
 
 _HOME = {
@@ -51,6 +54,7 @@ _HOME = {
     "Inspector": "ui",
     "Message": "messages",
     "Result": "engine",
+    "Router": "routing.router",
     "Session": "engine",
     "Step": "trace",
     "Trace": "trace",
@@ -66,7 +70,7 @@ def __getattr__(name: str) -> object:
         return _version()
     if name in _HOME:
         return getattr(import_module(f"cartoolkit.{_HOME[name]}"), name)
-    if name in ("errors", "evaluation", "models", "trace", "engine", "ui", "chat", "retrieval"):
+    if name in ("errors", "evaluation", "models", "trace", "engine", "ui", "chat", "retrieval", "routing"):
         return import_module(f"cartoolkit.{name}")
     raise AttributeError(f"module 'cartoolkit' has no attribute {name!r}")
 

@@ -242,7 +242,8 @@ class Router(Chooser):
         calls = sum(p.total.calls for p in self.history.tracker.profiles.values())
         return (
             f"{len(rows)} model{'s' * (len(rows) != 1)}, of which {len(usable)} can be used here and "
-            f"{len(ready)} need no download; {len(loaded)} loaded; {calls:,} calls so far; takes {self.strategy}"
+            f"{len(ready)} need no download; {len(loaded)} loaded; {calls:,} calls so far; "
+            f"takes {self.strategy}"
         )
 
     def __repr__(self) -> str:

@@ -49,6 +49,8 @@ def test_importing_the_package_stays_small():
         ("trace", {"numpy", "pydantic"}),
         ("retrieval", {"numpy", "pydantic"}),
         ("engine", {"numpy", "pydantic"}),
+        ("routing", set()),
+        ("routing.router", {"numpy", "pydantic"}),
         ("engine.decoders.torch_decoder", {"numpy", "pydantic"}),
         ("engine.decoders.hf_tokenizer", {"numpy", "pydantic"}),
         ("ui", {"numpy", "pydantic", *NOTEBOOK}),
@@ -68,6 +70,7 @@ def test_each_room_loads_only_the_libraries_it_is_made_of(module, may_load):
         "cartoolkit.Message(role='user', content='Hi')",
         "cartoolkit.Trace, cartoolkit.Step",
         "cartoolkit.Engine, cartoolkit.load",
+        "cartoolkit.Router, cartoolkit.routing.Profile",
     ],
 )
 def test_using_a_public_name_loads_no_engine_and_no_plots(use):

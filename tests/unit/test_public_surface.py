@@ -23,6 +23,8 @@ def in_order(names):
 
 def offered_by(package) -> set[str]:
     """Names without an underscore in a package, its modules and `annotations` aside."""
+    if hasattr(package, "_HOME"):  # names that are imported when they are first used
+        return set(package._HOME)
     return {
         name
         for name, value in vars(package).items()
@@ -62,6 +64,13 @@ def test_a_lazy_name_is_the_real_thing(name):
         module = importlib.import_module(f"cartoolkit.{home}")
         assert value is getattr(module, name)
         assert name in module.__all__
+
+
+@pytest.mark.parametrize("name", cartoolkit.routing.__all__)
+def test_a_lazy_name_of_routing_is_the_real_thing(name):
+    module = importlib.import_module(f"cartoolkit.{cartoolkit.routing._HOME[name]}")
+    assert getattr(cartoolkit.routing, name) is getattr(module, name)
+    assert name in module.__all__
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error_that_names_it():
