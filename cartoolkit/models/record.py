@@ -24,7 +24,7 @@ class Record:
     Attributes:
         format: version of this file's form; another one means: convert again.
         name: the catalog name.
-        licence: SPDX identifier of the weights' licence.
+        licence: SPDX identifier of the weights' licence, or its `LicenseRef-…`.
         source_package: the distribution that the checkpoint came in.
         source_version: its version.
         source_sha256: hex digest of the checkpoint as it was downloaded.
@@ -47,7 +47,7 @@ class Record:
 
     def matches(self, entry: CatalogEntry) -> bool:
         """Whether this folder was made from the bytes that `entry` pins, in today's form."""
-        return self.format == FORMAT and self.source_sha256 == entry.source.member_sha256
+        return self.format == FORMAT and self.source_sha256 == entry.source.sha256
 
     def is_complete(self, folder: Path) -> bool:
         """Whether every recorded file is in `folder` with its recorded size."""

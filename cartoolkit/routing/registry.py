@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cartoolkit.models.checkpoint import Checkpoint
     from cartoolkit.models.engines import EngineName
 
-__all__ = ["Registry", "catalog_rows", "checkpoint_rows"]
+__all__ = ["Registry", "as_part", "catalog_rows", "checkpoint_rows"]
 
 
 class Registry:
@@ -172,11 +172,15 @@ def catalog_rows(engines: Iterable[EngineName] = ENGINES) -> list[ModelSchema]:
     return [_catalog_row(entry, engine) for entry in CATALOG.values() for engine in engines]
 
 
+_NOT_CONVERTED = "the catalog has it as a GGUF file alone, which the {} engine does not read."
+
+
 def _catalog_row(entry: CatalogEntry, engine: EngineName) -> ModelSchema:
     status = engine_status(engine, try_import=False)
     packed = engine == "gguf"
-    stored = entry.source.member_size if packed else entry.disk_bytes
-    quantization = _file_type(entry) if packed else None
+    why_not = status.why_not if packed or entry.converts else _NOT_CONVERTED.format(engine)
+    stored = entry.source.size if packed else entry.disk_bytes
+    quantization = entry.source.packing if packed else None
     return ModelSchema(
         id=f"{engine}/{entry.name}" + (f":{quantization}" if quantization else ""),
         name=f"{entry.title} ({engine})",
@@ -188,8 +192,8 @@ def _catalog_row(entry: CatalogEntry, engine: EngineName) -> ModelSchema:
         source=Source(kind="catalog", location=entry.name, engine=engine),
         tags=(entry.licence,),
         trust_tier="curated",
-        available=status.usable,
-        unavailable_because=status.why_not,
+        available=not why_not,
+        unavailable_because=why_not,
         weights_ready=is_ready(entry, "gguf" if packed else "safetensors"),
         downloads_weights=True,
     )
@@ -211,9 +215,9 @@ def _checkpoint_row(checkpoint: Checkpoint, engine: EngineName) -> ModelSchema:
     verdict = checkpoint_served(checkpoint, engine)
     quantization = checkpoint.quantization
     is_packed = quantization is not None and quantization.is_packed
-    variant = f":{_as_part(quantization.name)}" if quantization is not None and is_packed else ""
+    variant = f":{as_part(quantization.name)}" if quantization is not None and is_packed else ""
     return ModelSchema(
-        id=f"{engine}/{_as_part(checkpoint.name)}{variant}",
+        id=f"{engine}/{as_part(checkpoint.name)}{variant}",
         name=f"{checkpoint.name} ({engine})",
         family=checkpoint.model_type,
         capabilities=("generate",),
@@ -230,12 +234,6 @@ def _checkpoint_row(checkpoint: Checkpoint, engine: EngineName) -> ModelSchema:
     )
 
 
-def _as_part(name: str) -> str:
+def as_part(name: str) -> str:
     """A name as a part of an id: what an id cannot hold becomes a dash."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") or "model"
-
-
-def _file_type(entry: CatalogEntry) -> str | None:
-    """The GGUF type in the file's name, such as `Q4_1` of `Model.Q4_1.gguf`."""
-    parts = entry.source.member.removesuffix(".gguf").rsplit(".", 1)
-    return parts[1] if len(parts) == 2 else None

@@ -24,37 +24,50 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 
 class PackageIndex:
-    """A simple index with one wheel; `stop_half_way` makes it send half of the wheel and then wait."""
+    """A simple index over a folder of wheels; `stop_half_way` makes it send half of one and then wait.
 
-    def __init__(self, wheel: Path) -> None:
-        self.wheel = wheel
+    `stops_in` limits that to wheels with this in their name; `sent` collects the names that were asked for.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.stop_half_way = False
+        self.stops_in = ""
         self.half_sent = threading.Event()
         self.go_on = threading.Event()
-        self.downloads = 0
+        self.sent: list[str] = []
+
+    @property
+    def downloads(self) -> int:
+        return len(self.sent)
 
     def handler(self) -> type[BaseHTTPRequestHandler]:
         index = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                if self.path.endswith(".whl"):
-                    index.send_wheel(self)
+                name = self.path.rstrip("/").rpartition("/")[2]
+                if name.endswith(".whl"):
+                    index.send_wheel(self, name)
                     return
-                page = f'<a href="/files/{index.wheel.name}">{index.wheel.name}</a>'.encode()
-                answer(self, 200, page, {"Content-Type": "text/html"})
+                wheels = index.folder.glob(f"{name.replace('-', '_')}-*.whl")
+                page = "".join(f'<a href="/files/{wheel.name}">{wheel.name}</a>' for wheel in wheels)
+                answer(self, 200, page.encode(), {"Content-Type": "text/html"})
 
             def log_message(self, *args: object) -> None:
                 pass
 
         return Handler
 
-    def send_wheel(self, request: BaseHTTPRequestHandler) -> None:
-        self.downloads += 1
-        body = self.wheel.read_bytes()
+    def send_wheel(self, request: BaseHTTPRequestHandler, name: str) -> None:
+        self.sent.append(name)
+        body = (self.folder / name).read_bytes()
         request.send_response(200)
         request.send_header("Content-Length", str(len(body)))
         request.end_headers()
+        if self.stops_in not in name:
+            request.wfile.write(body)
+            return
         half = len(body) // 2
         request.wfile.write(body[:half])
         request.wfile.flush()

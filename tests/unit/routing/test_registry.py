@@ -199,6 +199,17 @@ def test_the_catalog_gives_a_curated_row_for_each_engine():
     assert packed.cost.usd(1, 1) is None
 
 
+def test_a_catalog_model_that_cannot_be_converted_is_for_llama_cpp_alone():
+    rows = {model.id: model for model in catalog_rows()}
+    packed = rows["gguf/gemma3-270m:Q4_K_M"]
+    assert (packed.context_length, packed.size_label, packed.tags) == (32_768, "268M", ("LicenseRef-Gemma",))
+    assert packed.cost.size_mb.value == pytest.approx(253.113024)
+    for engine in ("torch", "mlx"):
+        row_of_it = rows[f"{engine}/gemma3-270m"]
+        assert not row_of_it.available
+        assert "as a GGUF file alone" in row_of_it.unavailable_because
+
+
 def test_a_catalog_row_says_that_its_weights_are_not_here_yet(tmp_path, monkeypatch):
     monkeypatch.setenv("CARTOOLKIT_CACHE", str(tmp_path))
     assert {model.weights_ready for model in catalog_rows()} == {False}
