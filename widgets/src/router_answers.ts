@@ -70,9 +70,10 @@ class AnswerCard {
       onVerdict(id, accepted);
       this.#drawThumbs();
     };
-    this.#up.addEventListener("click", () => judge(true), { signal });
-    this.#down.addEventListener("click", () => judge(false), { signal });
-    this.#more.addEventListener("click", () => this.#toggle(), { signal });
+    // Without the view's signal: cards come and go, and their listeners go with them.
+    this.#up.addEventListener("click", () => judge(true));
+    this.#down.addEventListener("click", () => judge(false));
+    this.#more.addEventListener("click", () => this.#toggle());
     this.#thumbs.append(this.#up, this.#down);
     const head = h("div", { class: "answer-head" }, this.#model, this.#figures);
     const foot = h("div", { class: "answer-foot" }, this.#more, this.#thumbs);

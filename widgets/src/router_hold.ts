@@ -9,12 +9,13 @@ export class Hold<T> {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #same: (a: T, b: T) => boolean;
   #onRelease: () => void;
+  #signal: AbortSignal;
 
   /** `onRelease` is called when patience has run out; `same` tells whether two values are shown alike. */
   constructor(onRelease: () => void, signal: AbortSignal, same: (a: T, b: T) => boolean = Object.is) {
     this.#onRelease = onRelease;
     this.#same = same;
-    signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
+    this.#signal = signal;
   }
 
   /** While a value is in the hand, nothing that the kernel says takes its place. */
@@ -44,7 +45,7 @@ export class Hold<T> {
     clearTimeout(this.#timer);
     if (this.#held === null) return;
     this.#timer = setTimeout(() => {
-      if (this.#inHand) return;
+      if (this.#inHand || this.#signal.aborted) return;
       this.#held = null;
       this.#onRelease();
     }, PATIENCE);

@@ -3926,11 +3926,12 @@ var Hold = class {
   #timer;
   #same;
   #onRelease;
+  #signal;
   /** `onRelease` is called when patience has run out; `same` tells whether two values are shown alike. */
   constructor(onRelease, signal, same = Object.is) {
     this.#onRelease = onRelease;
     this.#same = same;
-    signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
+    this.#signal = signal;
   }
   /** While a value is in the hand, nothing that the kernel says takes its place. */
   grip(inHand) {
@@ -3955,7 +3956,7 @@ var Hold = class {
     clearTimeout(this.#timer);
     if (this.#held === null) return;
     this.#timer = setTimeout(() => {
-      if (this.#inHand) return;
+      if (this.#inHand || this.#signal.aborted) return;
       this.#held = null;
       this.#onRelease();
     }, PATIENCE);
@@ -4097,9 +4098,9 @@ var AnswerCard = class {
       onVerdict(id, accepted);
       this.#drawThumbs();
     };
-    this.#up.addEventListener("click", () => judge(true), { signal });
-    this.#down.addEventListener("click", () => judge(false), { signal });
-    this.#more.addEventListener("click", () => this.#toggle(), { signal });
+    this.#up.addEventListener("click", () => judge(true));
+    this.#down.addEventListener("click", () => judge(false));
+    this.#more.addEventListener("click", () => this.#toggle());
     this.#thumbs.append(this.#up, this.#down);
     const head = h("div", { class: "answer-head" }, this.#model, this.#figures);
     const foot = h("div", { class: "answer-foot" }, this.#more, this.#thumbs);
