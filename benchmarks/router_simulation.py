@@ -18,7 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from cartoolkit.routing.bandits import Thompson
-from cartoolkit.routing.simulation import DEFAULT_POLICIES, TrafficSimulation, simulate_traffic
+from cartoolkit.routing.simulating import default_policies, random_at_equal_cost, scores_for, simulate
+from cartoolkit.routing.simulation import TrafficSimulation, simulate_traffic
 from cartoolkit.routing.traffic import Traffic, synthetic_traffic
 
 RUNS = 20
@@ -28,8 +29,9 @@ BATCHES = (1, 10, 100, 1000, 10_000, None)
 def measure_time(requests: int, models: int, seed: int) -> None:
     traffic = synthetic_traffic(requests, models, seed=seed)
     print(f"{requests:,} requests, {models} models, one run\n\n| policy | seconds |\n|---|---|")
-    total = 0.0
-    for policy in DEFAULT_POLICIES:
+    total, (router, *others) = 0.0, default_policies(scores_for(traffic))
+    done = simulate_traffic(traffic, [router], runs=1, seed=seed)
+    for policy in (router, *others, random_at_equal_cost(done, router.name)):
         start = time.perf_counter()
         simulate_traffic(traffic, [policy], runs=1, seed=seed)
         total += (elapsed := time.perf_counter() - start)
@@ -38,7 +40,7 @@ def measure_time(requests: int, models: int, seed: int) -> None:
 
     traffic = synthetic_traffic(requests // RUNS, models, seed=seed)
     start = time.perf_counter()
-    simulation = simulate_traffic(traffic, runs=RUNS, seed=seed)
+    simulation = simulate(traffic, runs=RUNS, seed=seed)
     print(f"{RUNS} runs of {len(traffic):,} requests, all policies: {time.perf_counter() - start:.2f} s\n")
     print_summary(simulation)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Constant",
     "EpsilonGreedy",
+    "Mixed",
     "Oracle",
     "Random",
     "RouterRule",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 _CELLS = 2_000_000  # draws in memory at a time
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -138,6 +140,39 @@ class Random:
     ) -> NDArray[np.int64]:
         """See `TrafficPolicy.choose`."""
         return rng.integers(0, len(world.traffic.models), (len(seen.right), len(kinds)))
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """Each model with a share of its own, whatever is asked and whatever was seen.
+
+    Attributes:
+        shares: of models by id, 0 to 1, with sum 1; 0 for all others.
+        name: what tables call it.
+
+    Raises:
+        InvalidRequest: the shares are none; on use, if the traffic lacks a model that has a share.
+    """
+
+    shares: Mapping[str, float]
+    name: str = "mix"
+    learns: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        values = list(self.shares.values())
+        if not all(0 <= share <= 1 for share in values) or abs(sum(values) - 1) > _TOLERANCE:
+            raise InvalidRequest(f"shares must be numbers from 0 to 1 with sum 1; got {dict(self.shares)}.")
+
+    def choose(
+        self, world: World, kinds: NDArray[np.int64], seen: Seen, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """See `TrafficPolicy.choose`."""
+        models = world.traffic.models
+        if missing := [model for model, share in self.shares.items() if share and model not in models]:
+            raise InvalidRequest(f"the traffic has no model {missing[0]!r}; it has {', '.join(models)}.")
+        ends = np.cumsum([self.shares.get(model, 0.0) for model in models])
+        drawn = rng.random((len(seen.right), len(kinds))) * ends[-1]
+        return np.searchsorted(ends, drawn, side="right")
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,26 @@ class TrafficSimulation:
     sums: dict[str, NDArray[np.float64]]
     chosen: NDArray[np.int64]
 
+    def joined(self, other: TrafficSimulation) -> TrafficSimulation:
+        """This one with the policies of another one over the same traffic after its own.
+
+        Raises:
+            InvalidRequest: the other one had other traffic, runs or windows, or a policy of the same name.
+        """
+        alike = other.traffic is self.traffic and other.runs == self.runs
+        if not alike or not np.array_equal(other.ends, self.ends):
+            raise InvalidRequest("only simulations of the same traffic, runs and windows can be joined.")
+        names = (*self.policies, *other.policies)
+        _check(names, {})
+        return TrafficSimulation(
+            self.traffic,
+            names,
+            self.runs,
+            self.ends,
+            {name: np.concatenate([self.sums[name], other.sums[name]]) for name in METRICS},
+            np.concatenate([self.chosen, other.chosen]),
+        )
+
     def summary(self) -> pd.DataFrame:
         """One row a policy: total regret, then means a request, each with the ends of its 95 % interval.
 
