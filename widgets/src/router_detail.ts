@@ -1,7 +1,7 @@
 /** The selected cell, told: each term with its arithmetic, the sum, who would be next, what would change it. */
 
 import { h, setText } from "./dom";
-import type { Basis, Detail, ModelRow } from "./router_protocol";
+import type { Basis, Detail, ModelRow, Place } from "./router_protocol";
 import { BASES } from "./router_protocol";
 import * as words from "./router_words";
 
@@ -12,8 +12,11 @@ export class DetailPanel {
   readonly node = h("section", { class: "detail", "data-testid": "router-detail", "aria-live": "off" });
   #title = h("h3", {});
   #probe = h("button", { type: "button", class: "link", "data-testid": "probe-one" }, "Probe this model");
-  #body = h("div", { class: "detail-body" });
+  #told = h("div", { class: "arithmetic" });
+  #changes = h("div", { class: "changes", "data-testid": "changes" });
   #shown = "";
+  #shownChanges: string | null = null;
+  #cell = "";
   #model: string | null = null;
 
   constructor(onProbe: (model: string) => void, signal: AbortSignal) {
@@ -24,25 +27,52 @@ export class DetailPanel {
       },
       { signal },
     );
-    this.node.append(h("div", { class: "detail-head" }, this.#title, this.#probe), this.#body);
+    const body = h("div", { class: "detail-body" }, this.#told, this.#changes);
+    this.node.append(h("div", { class: "detail-head" }, this.#title, this.#probe), body);
   }
 
   /** `model`: the row of the selected cell; `probes`: somebody is there who can measure it. */
-  update(detail: Detail | null, model: ModelRow | undefined, probes: boolean): void {
+  update(detail: Detail | null, place: Place | null, model: ModelRow | undefined, probes: boolean): void {
     this.#model = model?.id ?? null;
     this.#probe.hidden = model === undefined || model.where !== "local";
     this.#probe.disabled = !probes;
-    // Redrawn only if it is another one: a selection of its text and an open tooltip stay.
-    const content = JSON.stringify(detail);
+    setText(this.#title, detail?.title ?? "Nothing is selected");
+    this.#tell(detail);
+    this.#tellChanges(detail?.changes ?? null, place === null ? "" : `${place.workload}\n${place.model}`);
+  }
+
+  /** Redrawn only if something is another: a selection of the text stays. */
+  #tell(detail: Detail | null): void {
+    const content = JSON.stringify({ ...detail, changes: null });
     if (content === this.#shown) return;
     this.#shown = content;
-    setText(this.#title, detail?.title ?? "Nothing is selected");
-    if (detail === null) this.#body.replaceChildren(h("p", { class: "quiet" }, EMPTY));
-    else this.#body.replaceChildren(arithmetic(detail), changes(detail));
+    this.#told.replaceChildren(
+      ...(detail === null ? [h("p", { class: "quiet" }, EMPTY)] : arithmetic(detail)),
+    );
+  }
+
+  /**
+   * What would change the choice takes the kernel longer than all the rest: until it is known, as while a
+   * weight is dragged, what was known of the same cell stands there.
+   */
+  #tellChanges(changes: Detail["changes"] | null, cell: string): void {
+    const waits = changes?.length === 0 && cell === this.#cell && (this.#shownChanges ?? "") !== "";
+    this.#changes.classList.toggle("late", waits);
+    this.#changes.hidden = changes === null;
+    if (waits || changes === null) return;
+    const content = changes.length === 0 ? "" : JSON.stringify(changes);
+    if (content === this.#shownChanges && cell === this.#cell) return;
+    this.#shownChanges = content;
+    this.#cell = cell;
+    const items = changes.map(({ text }) => h("li", {}, h("bdi", {}, text)));
+    this.#changes.replaceChildren(
+      h("h3", {}, "What would change it"),
+      items.length > 0 ? h("ul", {}, ...items) : h("p", { class: "quiet" }, "Not worked out."),
+    );
   }
 }
 
-function arithmetic({ lines, sum, worth, fallbacks }: Detail): HTMLElement {
+function arithmetic({ lines, sum, worth, fallbacks }: Detail): HTMLElement[] {
   const rows = lines.map(({ name, points, basis, arithmetic: how }) => {
     const swatch = SWATCHES.has(name) ? h("i", { class: `swatch ${swatchOf(name)}` }) : null;
     if (swatch !== null && isBasis(basis)) swatch.dataset["basis"] = basis;
@@ -55,18 +85,14 @@ function arithmetic({ lines, sum, worth, fallbacks }: Detail): HTMLElement {
       h("dd", { class: "how" }, h("bdi", {}, how)),
     );
   });
-  return h(
-    "div",
-    { class: "arithmetic" },
-    rows.length > 0 ? h("dl", { class: "lines" }, ...rows) : null,
-    h(
-      "dl",
-      { class: "sums" },
-      ...(lines.length > 0 ? pair("score", sum, "sum") : pair("why not", sum)),
-      ...pair("worth", worth, "sum"),
-      ...(fallbacks.length > 0 ? [h("dt", {}, "then"), fallbackList(fallbacks)] : []),
-    ),
+  const sums = h(
+    "dl",
+    { class: "sums" },
+    ...(lines.length > 0 ? pair("score", sum, "sum") : pair("why not", sum)),
+    ...pair("worth", worth, "sum"),
+    ...(fallbacks.length > 0 ? [h("dt", {}, "then"), fallbackList(fallbacks)] : []),
   );
+  return rows.length > 0 ? [h("dl", { class: "lines" }, ...rows), sums] : [sums];
 }
 
 function pair(name: string, text: string, kind = ""): HTMLElement[] {
@@ -80,18 +106,6 @@ function fallbackList(models: readonly string[]): HTMLElement {
     list.append(h("bdi", {}, model));
   });
   return list;
-}
-
-function changes({ changes: all }: Detail): HTMLElement {
-  const items = all.map(({ text }) => h("li", {}, h("bdi", {}, text)));
-  return h(
-    "div",
-    { class: "changes", "data-testid": "changes" },
-    h("h3", {}, "What would change it"),
-    items.length > 0
-      ? h("ul", {}, ...items)
-      : h("p", { class: "quiet" }, "Nothing that was tried changes the choice."),
-  );
 }
 
 function swatchOf(name: string): string {

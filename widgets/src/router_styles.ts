@@ -116,7 +116,7 @@ const BELOW = `
 .detail-head h3 { overflow-wrap: anywhere; min-width: 0; }
 .detail-head .link { flex: none; }
 .detail-body { display: grid; gap: 12px; min-height: 190px; align-content: start; }
-.detail.late .detail-body { opacity: .55; }
+.detail.late .detail-body, .changes.late ul { opacity: .55; }
 .lines, .sums { margin: 0; font-size: 12px; }
 .line { display: grid; grid-template-columns: 92px 46px 66px minmax(0, 1fr); gap: 0 10px; padding: 3px 0; border-top: 1px solid var(--line); align-items: baseline; }
 .line dt { display: flex; gap: 6px; align-items: center; }

@@ -106,7 +106,7 @@ class RouterView {
     const model = state.models.find(({ id }) => id === selected?.model);
     // Until the kernel has answered, what is told is still about the cell before.
     this.#detail.node.classList.toggle("late", !samePlace(selected, state.selected));
-    this.#detail.update(state.detail, model, this.feed.attended && state.busy === null);
+    this.#detail.update(state.detail, state.selected, model, this.feed.attended && state.busy === null);
   }
 
   /** Tell those who do not see the table who is first now; what was there at first is read as the page. */

@@ -173,6 +173,24 @@ describe("a selected cell", () => {
     expect(table.sent).toEqual([{ v: 1, type: "probe", model: "cartoolkit/smollm2-135m:mlx" }]);
   });
 
+  test("keeps what would change it until that is worked out anew", async () => {
+    const state = states.table();
+    const { detail } = state;
+    if (detail === null) throw new Error("nothing is selected");
+    const table = await attended(state);
+    const items = () => texts(table.find("changes").querySelectorAll("li"));
+    const late = () => table.find("changes").classList.contains("late");
+    await table.tell({ ...state, detail: { ...detail, changes: [] } }, 2);
+    expect([items().length, late()]).toEqual([6, true]);
+    await table.tell({ ...state, detail: { ...detail, changes: [{ text: "new" }] } }, 3);
+    expect([items(), late()]).toEqual([["new"], false]);
+    const selected = { workload: "batch", model: "vllm/qwen3-8b" };
+    await table.tell({ ...state, selected, detail: { ...detail, changes: [] } }, 4);
+    expect([items(), late()]).toEqual([[], false]);
+    await table.tell({ ...state, selected: null, detail: null }, 5);
+    expect(table.find("changes").hidden).toBe(true);
+  });
+
   test("of a remote model offers no measurement", async () => {
     const table = await attended(states.table());
     expect(table.find("probe-one").hidden).toBe(true);

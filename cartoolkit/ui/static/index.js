@@ -4370,8 +4370,11 @@ var DetailPanel = class {
   node = h("section", { class: "detail", "data-testid": "router-detail", "aria-live": "off" });
   #title = h("h3", {});
   #probe = h("button", { type: "button", class: "link", "data-testid": "probe-one" }, "Probe this model");
-  #body = h("div", { class: "detail-body" });
+  #told = h("div", { class: "arithmetic" });
+  #changes = h("div", { class: "changes", "data-testid": "changes" });
   #shown = "";
+  #shownChanges = null;
+  #cell = "";
   #model = null;
   constructor(onProbe, signal) {
     this.#probe.addEventListener(
@@ -4381,19 +4384,46 @@ var DetailPanel = class {
       },
       { signal }
     );
-    this.node.append(h("div", { class: "detail-head" }, this.#title, this.#probe), this.#body);
+    const body = h("div", { class: "detail-body" }, this.#told, this.#changes);
+    this.node.append(h("div", { class: "detail-head" }, this.#title, this.#probe), body);
   }
   /** `model`: the row of the selected cell; `probes`: somebody is there who can measure it. */
-  update(detail, model, probes) {
+  update(detail, place, model, probes) {
     this.#model = model?.id ?? null;
     this.#probe.hidden = model === void 0 || model.where !== "local";
     this.#probe.disabled = !probes;
-    const content = JSON.stringify(detail);
+    setText(this.#title, detail?.title ?? "Nothing is selected");
+    this.#tell(detail);
+    this.#tellChanges(detail?.changes ?? null, place === null ? "" : `${place.workload}
+${place.model}`);
+  }
+  /** Redrawn only if something is another: a selection of the text stays. */
+  #tell(detail) {
+    const content = JSON.stringify({ ...detail, changes: null });
     if (content === this.#shown) return;
     this.#shown = content;
-    setText(this.#title, detail?.title ?? "Nothing is selected");
-    if (detail === null) this.#body.replaceChildren(h("p", { class: "quiet" }, EMPTY3));
-    else this.#body.replaceChildren(arithmetic(detail), changes(detail));
+    this.#told.replaceChildren(
+      ...detail === null ? [h("p", { class: "quiet" }, EMPTY3)] : arithmetic(detail)
+    );
+  }
+  /**
+   * What would change the choice takes the kernel longer than all the rest: until it is known, as while a
+   * weight is dragged, what was known of the same cell stands there.
+   */
+  #tellChanges(changes, cell) {
+    const waits = changes?.length === 0 && cell === this.#cell && (this.#shownChanges ?? "") !== "";
+    this.#changes.classList.toggle("late", waits);
+    this.#changes.hidden = changes === null;
+    if (waits || changes === null) return;
+    const content = changes.length === 0 ? "" : JSON.stringify(changes);
+    if (content === this.#shownChanges && cell === this.#cell) return;
+    this.#shownChanges = content;
+    this.#cell = cell;
+    const items = changes.map(({ text }) => h("li", {}, h("bdi", {}, text)));
+    this.#changes.replaceChildren(
+      h("h3", {}, "What would change it"),
+      items.length > 0 ? h("ul", {}, ...items) : h("p", { class: "quiet" }, "Not worked out.")
+    );
   }
 };
 function arithmetic({ lines, sum, worth, fallbacks }) {
@@ -4409,18 +4439,14 @@ function arithmetic({ lines, sum, worth, fallbacks }) {
       h("dd", { class: "how" }, h("bdi", {}, how))
     );
   });
-  return h(
-    "div",
-    { class: "arithmetic" },
-    rows.length > 0 ? h("dl", { class: "lines" }, ...rows) : null,
-    h(
-      "dl",
-      { class: "sums" },
-      ...lines.length > 0 ? pair("score", sum, "sum") : pair("why not", sum),
-      ...pair("worth", worth, "sum"),
-      ...fallbacks.length > 0 ? [h("dt", {}, "then"), fallbackList(fallbacks)] : []
-    )
+  const sums = h(
+    "dl",
+    { class: "sums" },
+    ...lines.length > 0 ? pair("score", sum, "sum") : pair("why not", sum),
+    ...pair("worth", worth, "sum"),
+    ...fallbacks.length > 0 ? [h("dt", {}, "then"), fallbackList(fallbacks)] : []
   );
+  return rows.length > 0 ? [h("dl", { class: "lines" }, ...rows), sums] : [sums];
 }
 function pair(name, text, kind = "") {
   return text === "" ? [] : [h("dt", {}, name), h("dd", { class: kind }, h("bdi", {}, text))];
@@ -4432,15 +4458,6 @@ function fallbackList(models) {
     list.append(h("bdi", {}, model));
   });
   return list;
-}
-function changes({ changes: all }) {
-  const items = all.map(({ text }) => h("li", {}, h("bdi", {}, text)));
-  return h(
-    "div",
-    { class: "changes", "data-testid": "changes" },
-    h("h3", {}, "What would change it"),
-    items.length > 0 ? h("ul", {}, ...items) : h("p", { class: "quiet" }, "Nothing that was tried changes the choice.")
-  );
 }
 function swatchOf(name) {
   return name === "local bonus" ? "local_bonus" : name;
@@ -5381,7 +5398,7 @@ var BELOW2 = `
 .detail-head h3 { overflow-wrap: anywhere; min-width: 0; }
 .detail-head .link { flex: none; }
 .detail-body { display: grid; gap: 12px; min-height: 190px; align-content: start; }
-.detail.late .detail-body { opacity: .55; }
+.detail.late .detail-body, .changes.late ul { opacity: .55; }
 .lines, .sums { margin: 0; font-size: 12px; }
 .line { display: grid; grid-template-columns: 92px 46px 66px minmax(0, 1fr); gap: 0 10px; padding: 3px 0; border-top: 1px solid var(--line); align-items: baseline; }
 .line dt { display: flex; gap: 6px; align-items: center; }
@@ -5539,7 +5556,7 @@ var RouterView = class {
   #drawDetail(state, selected) {
     const model = state.models.find(({ id }) => id === selected?.model);
     this.#detail.node.classList.toggle("late", !samePlace(selected, state.selected));
-    this.#detail.update(state.detail, model, this.feed.attended && state.busy === null);
+    this.#detail.update(state.detail, state.selected, model, this.feed.attended && state.busy === null);
   }
   /** Tell those who do not see the table who is first now; what was there at first is read as the page. */
   #speak({ workloads, models, cells }) {
