@@ -6,19 +6,17 @@ and asks the conductor to show a session.
 
 from __future__ import annotations
 
-import contextlib
 import html
-import logging
 import threading
 from typing import TYPE_CHECKING
 
 import ipywidgets as W  # noqa: N812 - short, as its own documentation writes it
 
-from cartoolkit.errors import CartoolkitError
 from cartoolkit.ui.controls import Buttons, RunPicker
+from cartoolkit.ui.refusal import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from cartoolkit.engine import Session
     from cartoolkit.trace import ModelInfo, Trace
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Conductor", "close_all", "header_html", "row_layout"]
 
-_log = logging.getLogger(__name__)
 # Runs that are kept to go back to.
 _KEPT = 20
 
@@ -60,7 +57,7 @@ class Conductor:
         self._start = start
         self.buttons = buttons
         self.picker = RunPicker()
-        self.refusal = W.HTML(layout=W.Layout(display="none"))
+        self.refusal = Refusal()
         self.session: Session | None = None
         self.sessions: list[Session] = []
         self.replacing = threading.Lock()
@@ -73,7 +70,7 @@ class Conductor:
 
     def show(self, session: Session, *, selected: int | None = None) -> None:
         """Follow a session in the view, with one of its steps selected."""
-        self.refusal.layout.display = "none"
+        self.refusal.clear()
         self.session = session
         if session not in self.sessions:
             self.sessions = [*self.sessions, session][-_KEPT:]
@@ -128,7 +125,7 @@ class Conductor:
     def _start_or_explain(self) -> None:
         if self.session is not None and not self.session.done:
             return  # the second click of a double click
-        with self.explaining(f"the {self.buttons.generate.description} button"):
+        with self.refusal.explaining(f"the {self.buttons.generate.description} button"):
             self._start()
 
     def _pause_or_resume(self) -> None:
@@ -155,7 +152,7 @@ class Conductor:
 
         def run() -> None:
             try:
-                with self.explaining(what):
+                with self.refusal.explaining(what):
                     work()
             finally:
                 self.replacing.release()
@@ -164,27 +161,6 @@ class Conductor:
                 self.settle(shown)
 
         threading.Thread(target=run, name="cartoolkit-branch", daemon=True).start()
-
-    @contextlib.contextmanager
-    def explaining(self, what: str) -> Iterator[None]:
-        """Show errors in the widget instead of losing them in the kernel."""
-        try:
-            yield
-        except CartoolkitError as error:
-            self.explain(str(error), error.hint)
-        except Exception as error:  # noqa: BLE001 - shown in the widget
-            _log.exception("%s failed", what)
-            advice = "This is a fault of cartoolkit; please report it."
-            self.explain(f"{type(error).__name__}: {error}", advice)
-
-    def explain(self, message: str, hint: str | None) -> None:
-        """Say in the widget why something was not done."""
-        advice = f"<br>{html.escape(hint)}" if hint else ""
-        self.refusal.value = (
-            '<div role="alert" style="border-left:3px solid #b42318;padding:4px 10px;line-height:1.5">'
-            f"<b>{html.escape(message)}</b>{advice}</div>"
-        )
-        self.refusal.layout.display = None
 
 
 def close_all(widget: W.Widget) -> None:

@@ -293,7 +293,7 @@ class FlareView(W.VBox):
         if self.comparison is not None and not self.comparison.done:
             self.comparison.stop()
             return
-        with self._conductor.explaining("the comparison"):
+        with self._conductor.refusal.explaining("the comparison"):
             self.compare()
 
     def _show_row(self, row: int) -> None:
