@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cartoolkit.models.engines import EngineName
     from cartoolkit.models.weights import Format
 
-__all__ = ["formats_on_hub", "from_hub", "is_hub_name"]
+__all__ = ["formats_on_hub", "from_hub", "is_hub_name", "local_copy"]
 
 NAME = re.compile(
     r"(?P<repository>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)"
@@ -102,6 +102,17 @@ def from_hub(
     require_hub_library()
     wish = _Wish(_parsed(name), name, tuple(formats), allow_pickle, trust_remote_code, engine)
     return _from_local_cache(wish) or _download(wish, progress=progress)
+
+
+def local_copy(name: str, formats: Sequence[Format] = ("safetensors",)) -> Checkpoint | None:
+    """What an earlier download of `name` left in the local hub cache, if it is whole; makes no connection.
+
+    Raises:
+        MissingDependency: huggingface_hub is not installed.
+        InvalidCheckpoint: it asks to run code of its own.
+    """
+    require_hub_library()
+    return _from_local_cache(_Wish(_parsed(name), name, tuple(formats), False, False, None))
 
 
 def formats_on_hub(name: str) -> tuple[Format, ...]:
