@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 import uuid
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "make_attempt", "may_cost"]
 
+_log = logging.getLogger(__name__)
 _BEFORE_ANYTHING_IS_BILLED = (EngineBusy, MissingDependency, NetworkUnavailable, RateLimited)
 
 
@@ -129,8 +131,7 @@ def _go(run: _Run, model: ModelSchema, call: Call, shelf: Shelf) -> None:
         with shelf.take(model, patience=call.request.params.time_limit) as answerer:
             run.begun = time.perf_counter()
             run.session = answerer.start(call.request)
-            if call.on_start:
-                call.on_start(model, run.session)
+            _tell(call, model, run.session)
             run.session.wait()
             run.error = run.session.error
     except Exception as error:  # noqa: BLE001 - any library's; the next model may do better
@@ -139,6 +140,15 @@ def _go(run: _Run, model: ModelSchema, call: Call, shelf: Shelf) -> None:
         run.error, run.left = error, True
         if run.session is not None:
             run.session.stop()
+
+
+def _tell(call: Call, model: ModelSchema, session: Session) -> None:
+    if call.on_start is None:
+        return
+    try:
+        call.on_start(model, session)
+    except Exception:  # noqa: BLE001 - whatever it is, it is the view's, and no fault of the model
+        _log.exception("on_start failed")
 
 
 def _ended(

@@ -46,6 +46,7 @@ class Chooser:
     Attributes:
         registry: the rows as they were declared.
         strategy: how the first model is chosen.
+        fetch: a model that has to be downloaded first may be chosen although others are here.
         measurements: what was measured on this machine.
     """
 
@@ -55,12 +56,14 @@ class Chooser:
         *,
         strategy: Strategy | None = None,
         folder: Path | str | None = None,
+        fetch: bool = False,
         limits: SpendLimits | None = None,
         rules: BreakerRules | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
         """See `Router`."""
         self.registry = Registry.at_hand() if registry is None else registry
+        self.fetch = fetch
         self.strategy = _going_on(strategy or Thompson())
         self.measurements = MeasurementStore(
             None if folder is None else Path(folder).expanduser() / "measurements"
@@ -100,7 +103,8 @@ class Chooser:
     def _machine(self, rows: Rows, demand: Demand, output_tokens: int | None = None) -> Machine:
         most = output_tokens or demand.output_tokens
         estimates = {row.id: may_cost(row, demand.prompt_tokens, most) for row in rows}
-        now = machine_now(loaded=self._shelf.loaded, resting=self._books.resting(estimates))
+        resting = ({} if self.fetch else _not_here(rows)) | self._books.resting(estimates)
+        now = machine_now(loaded=self._shelf.loaded, resting=resting)
         if now.free_memory_mb is None:
             return now
         return dataclasses.replace(now, free_memory_mb=now.free_memory_mb + self._shelf.reclaimable_mb)
@@ -206,6 +210,18 @@ class Chooser:
             evidence=self.evidence(task),
             strategy=Deterministic(self.strategy.prior_strength),
         )
+
+
+def _not_here(rows: Rows) -> dict[str, str]:
+    """Models that would have to be downloaded first, each with a clause; none while there are only such."""
+    usable = [row for row in rows if row.available]
+    if not any(row.weights_ready for row in usable):
+        return {}
+    sizes = {row.id: row.cost.size_mb for row in usable if not row.weights_ready and row.downloads_weights}
+    return {
+        model_id: "not downloaded yet" + (f", {size.value:,.0f} MB" if size else "")
+        for model_id, size in sizes.items()
+    }
 
 
 def _going_on(strategy: Strategy) -> Strategy:

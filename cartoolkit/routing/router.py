@@ -57,6 +57,7 @@ class Router(Chooser):
     Attributes:
         registry: the rows as they were declared.
         strategy: how the first model is chosen.
+        fetch: a model that has to be downloaded first may be chosen although others are here.
         breakers: which models are left alone for now.
         spending: what was spent, and the limits.
         measurements: what was measured on this machine.
@@ -68,6 +69,7 @@ class Router(Chooser):
         *,
         strategy: Strategy | None = None,
         folder: Path | str | None = None,
+        fetch: bool = False,
         limits: SpendLimits | None = None,
         rules: BreakerRules | None = None,
         clock: Callable[[], float] | None = None,
@@ -79,6 +81,8 @@ class Router(Chooser):
             strategy: `Thompson` by default, from a generator that goes on from choice to choice: a seed makes
                 the sequence of choices repeatable. `Deterministic` takes the best expected worth.
             folder: where outcomes and measurements are kept; None for the user's own folder.
+            fetch: whether a model may be chosen that has to be downloaded first. False leaves it to requests
+                that name it, as long as there are others.
             limits: of spending; none by default.
             rules: when a model that fails is left alone, and for how long.
             clock: seconds since 1970, for tests.
@@ -86,7 +90,9 @@ class Router(Chooser):
         Raises:
             LedgerError: the folder holds outcomes that cannot be read.
         """
-        super().__init__(registry, strategy=strategy, folder=folder, limits=limits, rules=rules, clock=clock)
+        super().__init__(
+            registry, strategy=strategy, folder=folder, fetch=fetch, limits=limits, rules=rules, clock=clock
+        )
         self._runs: deque[Routed] = deque(maxlen=_RUNS_KEPT)
 
     # What there is
