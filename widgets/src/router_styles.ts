@@ -94,11 +94,11 @@ td.cell:focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; 
 .cell-head .wins { margin-left: auto; font-size: 11px; overflow: hidden; text-overflow: ellipsis; }
 .first .cell-head b { font-weight: 700; }
 .first .rank { color: var(--on-accent); background: var(--accent); border-radius: 8px; padding: 0 6px; font-weight: 700; font-size: 11px; }
-.stack { position: relative; display: flex; gap: 1px; height: 11px; margin-top: 4px; border-radius: 2px; background: var(--track); forced-color-adjust: none; }
-.stack i { display: block; flex: none; margin-right: -1px; border-right: 1px solid var(--bg); background: var(--hue); transition: width .12s; }
+.stack { position: relative; contain: layout size; display: flex; gap: 1px; height: 11px; margin-top: 4px; border-radius: 2px; background: var(--track); forced-color-adjust: none; }
+.stack i { display: block; flex: none; margin-right: -1px; border-right: 1px solid var(--bg); background: var(--hue); }
 .stack i[data-basis="declared"] { background: repeating-linear-gradient(135deg, var(--hue) 0 3px, color-mix(in srgb, var(--hue) 38%, var(--bg)) 3px 5px); }
 .stack i[data-basis="assumed"] { background: color-mix(in srgb, var(--hue) 20%, var(--bg)); }
-.stack .worth { position: absolute; top: -3px; bottom: -3px; width: 2px; margin-left: -1px; background: var(--fg); box-shadow: 0 0 0 1px var(--bg); transition: left .12s; }
+.stack .worth { position: absolute; top: -3px; bottom: -3px; width: 2px; margin-left: -1px; background: var(--fg); box-shadow: 0 0 0 1px var(--bg); }
 .filtered { color: var(--dim); }
 td.filtered { background: repeating-linear-gradient(135deg, transparent 0 7px, var(--soft) 7px 14px), var(--bg); }
 .left-out { font-size: 11px; line-height: 15px; display: inline-block; border: 1px dashed var(--dim); border-radius: 3px; padding: 0 4px; }
