@@ -5291,7 +5291,7 @@ var HUES = `
 .view {
   --quality: #0b5cad; --latency: #17845f; --cost: #7a57c4; --local_bonus: #b8690a;
   --track: color-mix(in srgb, var(--fg) 9%, var(--bg));
-  --first: 240px; --column: 148px;
+  --first: 240px; --column: 148px; --fact-lines: 2;
 }
 .view.dark { --quality: #62acff; --latency: #40c291; --cost: #b8a0f5; --local_bonus: #f2ab45; }
 .quality { --hue: var(--quality); } .latency { --hue: var(--latency); } .cost { --hue: var(--cost); }
@@ -5363,8 +5363,8 @@ col.of-models { width: var(--first); }
 .workload .marks { display: block; font-size: 11px; line-height: 1.4; }
 .workload.changed :is(.weights, .marks) { color: var(--accent); }
 .model .title { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; font-weight: 600; }
-.facts { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; color: var(--dim); font-size: 11px; line-height: 1.4; overflow-wrap: anywhere; }
-.facts .part { display: inline-block; max-width: 100%; }
+.facts { display: block; max-height: calc(var(--fact-lines) * 1.4em); overflow: hidden; color: var(--dim); font-size: 11px; line-height: 1.4; overflow-wrap: anywhere; }
+.facts .part { display: inline-block; max-width: 100%; vertical-align: top; }
 .model.out .title { color: var(--dim); }
 td.cell { cursor: pointer; position: relative; }
 .card[data-still] td.cell { cursor: default; }
@@ -5458,7 +5458,7 @@ var NARROW = `
 }
 @container (min-width: 600px) and (max-width: 859px) { fieldset { grid-template-columns: repeat(2, minmax(0, 1fr)); } .knob { grid-template-columns: 88px minmax(0, 1fr) 86px; } }
 @container (max-width: 599px) {
-  .router { --first: 124px; --column: 160px; }
+  .router { --first: 124px; --column: 160px; --fact-lines: 3; }
   .grid :is(th, td) { padding: 6px 8px; }
   .line { grid-template-columns: minmax(0, 1fr) 46px 66px; }
   .line .how { grid-column: 1 / -1; }
