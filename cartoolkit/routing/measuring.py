@@ -1,0 +1,323 @@
+"""One engine measured in this process: first tokens, decoding speed, and answers to known questions.
+
+Every prompt whose time counts is a text of its own, so that nothing of it lies in a cache; everything is
+greedy; the first run of each kind is dropped. Of an engine that runs here the plain speed is taken: no chat
+template, no end, and nothing recorded but the tokens. A server is asked as it lets itself be asked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from cartoolkit.engine import Engine
+from cartoolkit.errors import InvalidRequest, ProbeFailed
+from cartoolkit.routing.checks import require_number
+from cartoolkit.routing.figures import Figure, Row
+from cartoolkit.routing.freshness import ENGINE_LIBRARIES, weights_hash_of
+from cartoolkit.routing.machine import machine_identity
+from cartoolkit.routing.measurements import LONGEST_TEXT, ItemResult, Probe, PromptPoint
+from cartoolkit.routing.probe_items import first_line, is_right, probe_items
+from cartoolkit.routing.probe_texts import ProbeTexts
+from cartoolkit.routing.scoreboard import wilson_interval
+from cartoolkit.routing.situation import estimate_tokens
+from cartoolkit.routing.timing import fit_prefill, median_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from cartoolkit.engine import Result
+    from cartoolkit.routing.probe_items import ProbeItem
+    from cartoolkit.routing.schema import ModelSchema
+    from cartoolkit.routing.serving import Answerer
+    from cartoolkit.trace import Step
+
+    Report = Callable[[str, int, int], None]
+
+__all__ = ["ProbeOptions", "chosen_items", "graded_quality", "measure", "require_the_rows_engine"]
+
+_LONGEST_ANSWER = 24
+_SPEED_WORDS = 16
+_LONG_ANSWER = "Write down the numbers from one to one hundred, each one as a word."
+
+
+class ProbeOptions(Row):
+    """What is measured, and how often.
+
+    Attributes:
+        prompt_lengths: tokens of the prompts whose first token is timed.
+        repeats: measurements of each kind, beside one that is dropped; from six on a median has an interval.
+        answer_tokens: length of the answers whose speed is taken.
+        quality: ask the questions of `probe_items`.
+        items: at most so many of them, of all kinds and splits; None asks all.
+        loads: timed loads, beside the first one.
+    """
+
+    prompt_lengths: tuple[int, ...] = (32, 128, 512)
+    repeats: int = 6
+    answer_tokens: int = 48
+    quality: bool = True
+    items: int | None = None
+    loads: int = 3
+
+    def require_sense(self) -> None:
+        """Refuse what cannot be measured.
+
+        Raises:
+            InvalidRequest: with the setting, its range and what was given.
+        """
+        if not self.prompt_lengths:
+            raise InvalidRequest("prompt_lengths must name at least one length.")
+        for length in self.prompt_lengths:
+            require_number("each of prompt_lengths", length, least=1, whole=True)
+        for name, least in {"repeats": 1, "answer_tokens": 2, "loads": 1}.items():
+            require_number(name, getattr(self, name), least=least, whole=True)
+        if self.items is not None:
+            require_number("items", self.items, least=4, whole=True)
+
+
+def require_the_rows_engine(model: ModelSchema, engine: Answerer) -> None:
+    """Refuse to measure one engine for the row of another.
+
+    Raises:
+        InvalidRequest: the row names another engine than the one at hand.
+    """
+    named = model.source.engine
+    if named is not None and ENGINE_LIBRARIES[named] != engine.info.engine:
+        raise InvalidRequest(
+            f"{model.id} runs on the {named} engine, and this one is of {engine.info.engine}.",
+            hint="Give the engine that belongs to the row, or none: it is loaded then.",
+        )
+
+
+def measure(model: ModelSchema, engine: Answerer, options: ProbeOptions, report: Report) -> Probe:
+    """Measure an engine that is there already; load time and memory stay unknown.
+
+    Args:
+        model: the row that it answers for.
+        engine: what answers.
+        options: what to measure.
+        report: told what is going on, how much of it is done, and how much there is.
+
+    Raises:
+        ProbeFailed: a prompt was found in the engine's cache, or no answer came.
+        CartoolkitError: whatever the engine raises.
+    """
+    at_work = _AtWork(engine, report)
+    times = at_work.first_tokens(options)
+    speed = at_work.speed(options)
+    items = at_work.answers(chosen_items(options.items)) if options.quality else ()
+    line = fit_prefill(times)
+    info = engine.info
+    return Probe(
+        model_id=model.id,
+        measured_at=time.time(),
+        machine=machine_identity(),
+        engine=info.engine,
+        device=info.device,
+        dtype=info.dtype,
+        weights_hash=info.weights_hash or weights_hash_of(model) or "",
+        versions=at_work.versions,
+        points=tuple(
+            PromptPoint(prompt_tokens=length, ttft_ms=median_figure(times[length]))
+            for length in sorted(times)
+        ),
+        ttft_ms=line.ttft_ms,
+        prefill_tokens_per_second=line.tokens_per_second,
+        tokens_per_second=speed,
+        quality=graded_quality(items),
+        items=items,
+        notes=tuple(at_work.notes),
+    )
+
+
+def chosen_items(most: int | None) -> tuple[ProbeItem, ...]:
+    """All questions, or about `most` of them: equally many of each kind and split."""
+    items = probe_items()
+    if most is None:
+        return items
+    groups: dict[tuple[str, str], list[ProbeItem]] = defaultdict(list)
+    for item in items:
+        groups[item.kind, item.split].append(item)
+    share = max(1, most // len(groups))
+    return tuple(
+        group[place * len(group) // share]
+        for group in groups.values()
+        for place in range(min(share, len(group)))
+    )
+
+
+def graded_quality(items: Sequence[ItemResult]) -> Figure | None:
+    """The share of the `choice` items that are right, with Wilson's 95 % interval; None without any."""
+    marks = [item.right for item in items if item.split == "choice"]
+    if not marks:
+        return None
+    low, high = wilson_interval(sum(marks), len(marks))
+    share = sum(marks) / len(marks)
+    return Figure(value=share, basis="measured", low=min(low, share), high=max(high, share), n=len(marks))
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """One first token: length of its prompt, and how long it took in milliseconds."""
+
+    prompt_tokens: int
+    ttft_ms: float
+
+
+class _AtWork:
+    """An engine under measurement, with what is told of it on the way."""
+
+    def __init__(self, engine: Answerer, report: Report) -> None:
+        self._engine = engine
+        self._report = report
+        self._texts = ProbeTexts()
+        self._is_here = isinstance(engine, Engine)
+        self.notes: list[str] = []
+        self.versions: dict[str, str] = {}
+
+    # -- first tokens ------------------------------------------------------------------------------
+
+    def first_tokens(self, options: ProbeOptions) -> dict[int, list[float]]:
+        """Prompt length in tokens -> milliseconds to the first token, one a repeat."""
+        lengths = self._lengths_that_fit(options.prompt_lengths)
+        words_for = self._words_for()
+        total, done = len(lengths) * (options.repeats + 1), 0
+        times: dict[int, list[float]] = defaultdict(list)
+        for length in lengths:
+            timed: list[_Timed] = []
+            for _ in range(options.repeats + 1):
+                self._report("first tokens", done, total)
+                timed.append(self._first_token(words_for(length)))
+                done += 1
+            kept = sorted(timed[1:], key=lambda each: each.prompt_tokens)
+            times[kept[len(kept) // 2].prompt_tokens] += [each.ttft_ms for each in timed[1:]]
+        return dict(times)
+
+    def _lengths_that_fit(self, lengths: Sequence[int]) -> list[int]:
+        window = self._engine.info.context_length
+        fitting = [length for length in sorted(set(lengths)) if not window or length < window]
+        left = [length for length in lengths if length not in fitting]
+        if left:
+            self._note(
+                f"Prompts of {' and '.join(f'{n:,}' for n in left)} tokens were left out: the context holds "
+                f"{window:,}."
+            )
+        if not fitting:
+            raise ProbeFailed(
+                f"no prompt can be timed: the shortest one, of {min(lengths):,} tokens, does not fit the "
+                f"context of {window:,}.",
+                hint="Name shorter ones with prompt_lengths=.",
+            )
+        return fitting
+
+    def _words_for(self) -> Callable[[int], int]:
+        """How many words make a prompt of so many tokens: two prompts tell, which also warm the engine up."""
+        few, many = 4, 12
+        short, long = self._first_token(few), self._first_token(many)
+        a_word = max((long.prompt_tokens - short.prompt_tokens) / (many - few), 0.25)
+        around = short.prompt_tokens - few * a_word
+        return lambda tokens: max(1, round((tokens - around) / a_word))
+
+    def _first_token(self, words: int) -> _Timed:
+        text = self._texts.of(words)
+        result = self._asked(text, max_tokens=1, **({"truncate": False} if self._is_here else {}))
+        if result.ttft_ms is None:
+            raise ProbeFailed(f"{self._engine.info.name} answered with nothing ({result.stop_reason}).")
+        usage = result.usage
+        if usage.reused_tokens:
+            self._found_in_cache(usage.reused_tokens)
+        if usage.prompt_tokens is None:
+            self._note("The server does not count tokens; four characters are taken for one.")
+        return _Timed(usage.prompt_tokens or estimate_tokens(text), result.ttft_ms)
+
+    def _found_in_cache(self, tokens: int) -> None:
+        if self._is_here:
+            raise ProbeFailed(
+                f"{tokens:,} tokens of a new prompt were found in the engine's cache, so its first token "
+                "came too early to count."
+            )
+        self._note("The server found parts of new prompts in its cache, such as its own template.")
+
+    # -- decoding ----------------------------------------------------------------------------------
+
+    def speed(self, options: ProbeOptions) -> Figure | None:
+        """Median of tokens a second between the first and the last token of an answer."""
+        speeds: list[float] = []
+        for done in range(options.repeats + 1):
+            self._report("decoding", done, options.repeats + 1)
+            speed = self._one_speed(options.answer_tokens)
+            if speed is not None and done:
+                speeds.append(speed)
+        if not speeds:
+            self._note("No decoding speed: the answers had fewer than two tokens, or nobody counted them.")
+        return median_figure(speeds) if speeds else None
+
+    def _one_speed(self, tokens: int) -> float | None:
+        if self._is_here:
+            text = self._texts.of(_SPEED_WORDS)
+            return self._asked(text, max_tokens=tokens, ignore_eos=True).tokens_per_second
+        result = self._asked(_LONG_ANSWER, max_tokens=tokens)
+        elapsed, written = result.trace.columns["elapsed"], result.usage.completion_tokens
+        if written is None or written < 2 or len(elapsed) < 2 or elapsed[-1] <= elapsed[0]:
+            return None
+        # A step of a server may be a chunk of several tokens, so its own count is taken.
+        return (written - 1) / float(elapsed[-1] - elapsed[0])
+
+    def _asked(self, text: str, **settings: Any) -> Result:  # noqa: ANN401
+        if self._is_here:
+            settings["chat_template"] = False
+        result = self._engine.generate(text, temperature=0.0, inspect=False, **settings)
+        self.versions = result.trace.header.versions
+        return result
+
+    # -- quality -----------------------------------------------------------------------------------
+
+    def answers(self, items: Sequence[ProbeItem]) -> tuple[ItemResult, ...]:
+        """What the engine answers, graded; none of a model that thinks aloud first."""
+        results: list[ItemResult] = []
+        for done, item in enumerate(items):
+            self._report("questions", done, len(items))
+            results.append(self._answer(item))
+        thinking = sum(result.text.startswith("<think") for result in results)
+        if thinking > len(results) / 2:
+            self._note(
+                "No quality: the model thinks aloud before it answers, and the questions leave room for "
+                f"{_LONGEST_ANSWER} tokens."
+            )
+            return ()
+        return tuple(results)
+
+    def _answer(self, item: ProbeItem) -> ItemResult:
+        prompt = item.text if self._continues_text else item.conversation
+        settings: dict[str, Any] = {"temperature": 0.0, "inspect": False, "max_tokens": _LONGEST_ANSWER}
+        if self._is_here:
+            # The worked examples are read once.
+            settings["repeatable"] = False
+        text, steps, began = "", 0, time.perf_counter()
+        with closing(cast("Generator[Step]", self._engine.stream(prompt, **settings))) as stream:
+            for step in stream:
+                text, steps = text + step.text, steps + 1
+                if "\n" in text.lstrip():
+                    break
+            passed = time.perf_counter() - began
+        return ItemResult(
+            id=item.id,
+            kind=item.kind,
+            split=item.split,
+            right=is_right(item, text),
+            text=first_line(text)[:LONGEST_TEXT],
+            ms=1000 * passed,
+            completion_tokens=steps,
+        )
+
+    @property
+    def _continues_text(self) -> bool:
+        return isinstance(self._engine, Engine) and self._engine.decoder.chat_template is None
+
+    def _note(self, sentence: str) -> None:
+        if sentence not in self.notes:
+            self.notes.append(sentence)

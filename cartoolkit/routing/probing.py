@@ -1,0 +1,107 @@
+"""Measuring a model: in a process of its own if its weights lie here, else over the engine at hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from cartoolkit.engine.choosing import READS
+from cartoolkit.errors import InvalidRequest
+from cartoolkit.models import resolve
+from cartoolkit.routing.measuring import ProbeOptions, measure, require_the_rows_engine
+from cartoolkit.routing.probe_process import measured_apart
+from cartoolkit.routing.serving import answers_elsewhere, open_answerer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cartoolkit.routing.measurements import Probe
+    from cartoolkit.routing.schema import ModelSchema
+    from cartoolkit.routing.serving import Answerer
+
+    Report = Callable[[str, int, int], None]
+
+__all__ = ["probe"]
+
+
+def probe(
+    model: ModelSchema,
+    *,
+    engine: Answerer | None = None,
+    prompt_lengths: Sequence[int] = (32, 128, 512),
+    repeats: int = 6,
+    answer_tokens: int = 48,
+    quality: bool = True,
+    items: int | None = None,
+    loads: int = 3,
+    progress: Report | None = None,
+) -> Probe:
+    """Measure a model: first tokens, decoding speed, memory, load time, and answers to known questions.
+
+    Other work on this machine makes it slower; measure when it is quiet.
+
+    Args:
+        model: the row. Weights that are not here yet are fetched first.
+        engine: measure this one, in this process; its load time and memory then stay unknown. So they do for
+            a model on a server. None loads the model in a process of its own.
+        prompt_lengths: tokens of the prompts whose first token is timed; those that the context does not hold
+            are left out, which the measurement's notes say.
+        repeats: measurements of each kind; from six on a median has an interval.
+        answer_tokens: length of the answers whose decoding speed is taken.
+        quality: ask the questions of `probe_items`, which takes the most time.
+        items: at most so many questions; None asks all.
+        loads: timed loads, beside a first one that also fills the system's cache.
+        progress: called with what is going on, how much of it is done, and how much there is.
+
+    Raises:
+        InvalidRequest: a setting is out of range, the model cannot be used here, or `engine` is another one
+            than the row names.
+        ProbeFailed: its process crashed, was ended, hung or raised; the message says which.
+        CartoolkitError: it cannot be fetched, or the engine at hand fails.
+    """
+    options = _options(
+        prompt_lengths=tuple(prompt_lengths), repeats=repeats, answer_tokens=answer_tokens, quality=quality,
+        items=items, loads=loads,
+    )  # fmt: skip
+    report = progress or _nobody_listens
+    if engine is not None:
+        require_the_rows_engine(model, engine)
+        return measure(model, engine, options, report)
+    if not model.available:
+        raise InvalidRequest(f"{model.id} cannot be measured here: {model.unavailable_because or 'unknown'}.")
+    if answers_elsewhere(model):
+        answerer = open_answerer(model)
+        try:
+            return measure(model, answerer, options, report)
+        finally:
+            answerer.close()
+    _fetch(model)
+    return measured_apart(model, options, report)
+
+
+def _nobody_listens(what: str, done: int, total: int) -> None:
+    """The default of `progress`."""
+
+
+def _options(**given: Any) -> ProbeOptions:  # noqa: ANN401
+    try:
+        options = ProbeOptions(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = str(first["loc"][0])
+        raise InvalidRequest(f"{field}: {first['msg']}; got {given[field]!r}.") from None
+    options.require_sense()
+    return options
+
+
+def _fetch(model: ModelSchema) -> None:
+    """See to it that the weights lie here; a download shows its progress."""
+    source = model.source
+    if not source.location:
+        raise InvalidRequest(
+            f"{model.id} has no location, so it cannot be loaded.",
+            hint="Give the loaded engine itself: probe(model, engine=…).",
+        )
+    if not model.weights_ready:
+        resolve(source.location, formats=READS[source.engine] if source.engine else ("safetensors", "gguf"))
