@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.remote.channel import Answer, on_loop
-from cartoolkit.remote.failures import Server
+from cartoolkit.remote.failures import Server, said_by
 from cartoolkit.remote.keys import key_from
 from cartoolkit.remote.offers import MOST_OFFERS, lowered
 
@@ -90,19 +90,19 @@ class Connection:
             RemoteError: the key is not set.
         """
         server = self.server
-        return Answer(server, lambda: self._send(question, server.key))
+        return Answer(server, lambda: self._send(question, server))
 
-    async def _send(self, question: Question, key: str) -> AsyncStream[Any]:
+    async def _send(self, question: Question, server: Server) -> AsyncStream[Any]:
         import openai
 
-        client = self._client_with(key)
+        client = self._client_with(server.key)
         for complaint in self._complaints:
             _give_way(question, complaint)
         for _ in range(MOST_OFFERS):
             try:
                 return await client.chat.completions.create(**question.fields)
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                complaint = f"{error.param or ''} {error}"
+                complaint = f"{error.param or ''} {said_by(error, server)}"
                 if not _give_way(question, complaint):
                     raise
                 self._complaints.append(complaint)

@@ -21,7 +21,7 @@ from cartoolkit.remote.keys import hidden
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-__all__ = ["Server", "refusal", "translated"]
+__all__ = ["Server", "refusal", "said_by", "translated"]
 
 # As OpenAI, Azure OpenAI and those that follow them name it.
 _REFUSALS = {
@@ -67,9 +67,9 @@ def translated(error: Exception, server: Server, *, pieces: int) -> CartoolkitEr
         return error
     if isinstance(error, openai.APIStatusError):
         return _of_status(error, server)
-    said = _said(error, server)
+    said = said_by(error, server)
     if isinstance(error, openai.APIConnectionError) and not pieces:
-        cause = _said(error.__cause__, server) if error.__cause__ else said
+        cause = said_by(error.__cause__, server) if error.__cause__ else said
         return NetworkUnavailable(
             f"{server.place} could not be reached: {cause}.",
             hint="Is the server running, and the address right? For OpenAI's own, is there a network?",
@@ -95,7 +95,7 @@ _ELSEWHERE = "Put it differently. The request is not sent to another model."
 
 
 def _of_status(error: APIStatusError, server: Server) -> CartoolkitError:
-    status, said = error.status_code, _said(error, server)
+    status, said = error.status_code, said_by(error, server)
     if (refused := _of_content(error, server)) is not None:
         return refused
     if status in {400, 413, 422} and _TOO_LONG.search(f"{error.code} {error.type} {said}"):
@@ -119,7 +119,7 @@ def _of_content(error: object, server: Server) -> ContentRefused | None:
     codes = {getattr(error, "code", None), getattr(error, "type", None)}
     codes |= {inner.get("code")} if isinstance(inner, dict) else set()
     if {str(code).lower() for code in codes} & _REFUSALS:
-        return refusal(_said(error, server), server)
+        return refusal(said_by(error, server), server)
     return None
 
 
@@ -141,7 +141,7 @@ def _rate_hint(error: APIStatusError) -> str:
     return f"It asks to wait {wait} s." if wait.isdigit() else "Wait a moment, or ask another model."
 
 
-def _said(error: object, server: Server) -> str:
+def said_by(error: object, server: Server) -> str:
     """What a server or a library says, in one line without the key and without a full stop."""
     body = getattr(error, "body", None)
     words = body.get("message") if isinstance(body, dict) else body if isinstance(body, str) else None

@@ -9,6 +9,7 @@ import ipywidgets as W  # noqa: N812 - short, as its own documentation writes it
 
 from cartoolkit.engine.engine import Engine
 from cartoolkit.errors import InvalidRequest
+from cartoolkit.remote.remote_engine import RemoteEngine
 from cartoolkit.requests import make_request
 from cartoolkit.ui.conductor import Conductor, close_all, header_html, row_layout
 from cartoolkit.ui.controls import Buttons, SamplerControls
@@ -36,11 +37,11 @@ class Inspector(W.VBox):
         view: text, plot and candidates (`RunView`); `view.selected` and `view.threshold` may be set.
     """
 
-    def __init__(self, engine: Engine, prompt: str = _EXAMPLE, **settings: Any) -> None:  # noqa: ANN401
+    def __init__(self, engine: Engine | RemoteEngine, prompt: str = _EXAMPLE, **settings: Any) -> None:  # noqa: ANN401
         """Build the widget; nothing is generated yet.
 
         Args:
-            engine: a loaded engine.
+            engine: a loaded engine, or one that asks a server, whose runs cannot be branched.
             prompt: what stands in the prompt box at first.
             settings: first values of the controls, fields of `GenerateParams`. Without a `seed` the first
                 run uses 0, so that it can be repeated; `seed=None` takes a new one for each run.
@@ -48,7 +49,7 @@ class Inspector(W.VBox):
         Raises:
             InvalidRequest: a setting is unknown or out of range.
         """
-        if not isinstance(engine, Engine):
+        if not isinstance(engine, Engine | RemoteEngine):
             raise InvalidRequest(
                 f"the Inspector takes an engine; got a {type(engine).__name__}.",
                 hint="Load one first: engine = ct.load()",
@@ -64,7 +65,8 @@ class Inspector(W.VBox):
         self.prompt.add_class("cartoolkit-prompt")
         self.controls = SamplerControls(request.params)
         self.view = RunView(show_model=False)
-        self.view.on_branch(self._branch_or_explain)
+        if isinstance(engine, Engine):
+            self.view.on_branch(self._branch_or_explain)
         self._request = request
         self._twin = Twin(self)
         self._conductor = Conductor(self, self.view, self._twin, Buttons(), self.start)

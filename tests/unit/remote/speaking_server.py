@@ -27,13 +27,8 @@ def token(name, logprob=-0.1, *, others=(), data=True):
 
 def usage(prompt=7, completion=3, **details):
     """The last chunk of a stream that counts."""
-    counted = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
-    return {
-        "object": "chat.completion.chunk",
-        "model": "parrot-2026",
-        "choices": [],
-        "usage": counted | details,
-    }
+    counted = {"prompt_tokens": prompt, "completion_tokens": completion, **details}
+    return {"object": "chat.completion.chunk", "model": "parrot-2026", "choices": [], "usage": counted}
 
 
 def said(*chunks, done=True):
@@ -72,7 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.requests.append(json.loads(body))
-        self.server.heard.append(dict(self.headers))
+        self.server.heard.append({name.lower(): value for name, value in self.headers.items()})
         turn = min(len(self.server.requests), len(self.server.answers)) - 1
         try:
             self.server.answers[turn](self)
@@ -109,7 +104,7 @@ class SpeakingServer(ThreadingHTTPServer):
 
     Attributes:
         requests: bodies that have come.
-        heard: their headers.
+        heard: their headers, names in small letters.
         left: set when a client has gone while it was being answered.
     """
 
