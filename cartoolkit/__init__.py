@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cartoolkit.routing import Router
     from cartoolkit.trace import Step, Trace
     from cartoolkit.trace.comparison import compare
-    from cartoolkit.ui import FlareView, Inspector
+    from cartoolkit.ui import FlareView, Inspector, RouterTable
 
 __all__ = [
     "CartoolkitError",
@@ -31,6 +31,7 @@ __all__ = [
     "Message",
     "Result",
     "Router",
+    "RouterTable",
     "Session",
     "Step",
     "Trace",
@@ -55,6 +56,7 @@ _HOME = {
     "Message": "messages",
     "Result": "engine",
     "Router": "routing.router",
+    "RouterTable": "ui",
     "Session": "engine",
     "Step": "trace",
     "Trace": "trace",

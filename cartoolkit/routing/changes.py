@@ -20,7 +20,7 @@ from cartoolkit.routing.latency import expected_latency
 from cartoolkit.routing.scores import score
 from cartoolkit.routing.selection import Deterministic, posterior, select
 from cartoolkit.routing.situation import NO_EVIDENCE, Evidence
-from cartoolkit.routing.weights import WEIGHTS, moved
+from cartoolkit.routing.weights import WEIGHTS, moved, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -135,7 +135,12 @@ def changes(situation: Situation, *, name: Callable[[str], str] = str) -> tuple[
 
 def _able(situation: Situation) -> list[ModelSchema]:
     demand, machine, wanted = situation.demand, situation.machine, situation.wanted
-    return [model for model in situation.models if not refusals(model, wanted, demand, machine)]
+    seen = situation.evidence
+    return [
+        model
+        for model in situation.models
+        if not refusals(model, wanted, demand, machine, seen.get(model.id, NO_EVIDENCE))
+    ]
 
 
 def _arrow(model_id: str | None, name: Callable[[str], str]) -> str:
@@ -160,7 +165,7 @@ def _of_weights(situation: Situation, chosen: str | None, name: Callable[[str], 
             # Where two are as good as equal, the last bit of a sum decides; so it is decided once more.
             if (then := first_choice(replace(situation, wanted=nearer))) not in (chosen, None):
                 done = "raised" if value > now else "lowered"
-                text = f"{_SAID[what]} {done} to {value:.3f} (now {_plain(now)}) → {_arrow(then, name)}."
+                text = f"{_SAID[what]} {done} to {value:.3f} (now {shown(now)}) → {_arrow(then, name)}."
                 yield Change(what, value, now, then, text)
                 break
 
@@ -193,11 +198,6 @@ def _totals(
 def _by_distance(values: NDArray[np.float64], now: float) -> list[float]:
     """The values, the nearest to the present one first."""
     return sorted(map(float, values), key=lambda value: (abs(value - now), value))
-
-
-def _plain(number: float) -> str:
-    """A weight as people write it: two decimals, more only if it has them."""
-    return f"{number:.2f}" if round(number, 2) == round(number, 6) else f"{number:.4f}"
 
 
 # Lengths: by a scale, then by halving.
@@ -298,7 +298,10 @@ def _price(situation: Situation, model: ModelSchema) -> float | None:
 
 def _time(situation: Situation, model: ModelSchema) -> float:
     first_token = situation.wanted.profile.first_token
-    return expected_latency(model, situation.demand, situation.machine, first_token=first_token).ms
+    seen = situation.evidence.get(model.id, NO_EVIDENCE)
+    return expected_latency(
+        model, situation.demand, situation.machine, first_token=first_token, evidence=seen
+    ).ms
 
 
 # Requirements and failures.
