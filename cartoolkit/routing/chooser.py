@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cartoolkit.errors import InvalidRequest
+from cartoolkit.errors import InvalidRequest, UnsupportedMode
 from cartoolkit.models.memory import free_memory
 from cartoolkit.requests import GenerateRequest, make_request
 from cartoolkit.routing import decision as decisions
@@ -21,7 +21,7 @@ from cartoolkit.routing.measurements import MeasurementStore
 from cartoolkit.routing.registry import Registry
 from cartoolkit.routing.rows import Rows, rows_now
 from cartoolkit.routing.selection import Deterministic, Strategy, Thompson
-from cartoolkit.routing.serving import Shelf, open_answerer
+from cartoolkit.routing.serving import Shelf, answers_elsewhere, open_answerer
 from cartoolkit.routing.situation import Demand, Evidence, Machine, estimate_tokens
 
 if TYPE_CHECKING:
@@ -177,12 +177,14 @@ class Chooser:
     def _decide(self, asked: GenerateRequest, wanted: Plan, demand: Demand) -> Decision:
         prompt = asked.conversation()[-1].text()
         rows = self.models
+        machine = self._machine(rows, demand, asked.params.max_tokens)
+        unfit = _what_servers_cannot_heed(asked, rows)
         return decisions.decide(
             Registry(rows),
             wanted,
             demand,
             prompt=prompt,
-            machine=self._machine(rows, demand, asked.params.max_tokens),
+            machine=dataclasses.replace(machine, resting={**unfit, **machine.resting}),
             evidence=self.evidence(wanted.task or task_for(assess(prompt).complexity)),
             strategy=self.strategy,
         )
@@ -210,6 +212,22 @@ class Chooser:
             evidence=self.evidence(task),
             strategy=Deterministic(self.strategy.prior_strength),
         )
+
+
+def _what_servers_cannot_heed(asked: GenerateRequest, rows: Rows) -> dict[str, str]:
+    """Models on servers that a request does not go with, each with the reason."""
+    elsewhere = [row for row in rows if answers_elsewhere(row)]
+    if not elsewhere:
+        return {}
+    from cartoolkit.remote.chat_request import refuse_what_changes_the_answer
+
+    found: dict[str, str] = {}
+    for row in elsewhere:
+        try:
+            refuse_what_changes_the_answer(asked, row.name)
+        except (InvalidRequest, UnsupportedMode) as error:
+            found[row.id] = str(error).removesuffix(".")
+    return found
 
 
 def _not_here(rows: Rows) -> dict[str, str]:

@@ -15,18 +15,15 @@ from cartoolkit.errors import InvalidRequest
 from cartoolkit.notices import say
 from cartoolkit.routing.attempts import Routed, routed_trace_id, story, with_result
 from cartoolkit.routing.calling import Call, make_attempt
-from cartoolkit.routing.chooser import Chooser
+from cartoolkit.routing.comparing import Comparer
 from cartoolkit.routing.dispatch import dispatch
 from cartoolkit.routing.registry import Registry
 from cartoolkit.routing.rows import Rows, row_of_engine, rows_at
 from cartoolkit.routing.schema import ModelSchema
-from cartoolkit.routing.scoreboard import scoreboard
 from cartoolkit.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pandas as pd
 
     from cartoolkit.requests import GenerateRequest, Prompt
     from cartoolkit.routing.breaker import BreakerRules
@@ -48,7 +45,7 @@ _VERDICTS: dict[Booking, str] = {
 }
 
 
-class Router(Chooser):
+class Router(Comparer):
     """Chooses a model for each request, lets it answer, falls back, and learns.
 
     May be used from several threads; two requests to one engine wait for each other. Several routers and
@@ -223,11 +220,6 @@ class Router(Chooser):
         if booking != "booked":
             say(_VERDICTS[booking])
         return booking
-
-    def scoreboard(self, *, by_task: bool = False) -> pd.DataFrame:
-        """What the outcomes say of each model; see `scoreboard.scoreboard`."""
-        self.history.refresh()
-        return scoreboard(self.history.tracker.profiles.values(), by_task=by_task)
 
     # Ending
 

@@ -11,6 +11,7 @@ from cartoolkit.models.catalog import CATALOG, find, suggestion
 from cartoolkit.models.checkpoint import inspect_checkpoint
 from cartoolkit.models.fetch import is_ready
 from cartoolkit.models.resolve import looks_like_path
+from cartoolkit.routing.freshness import ENGINE_LIBRARIES
 from cartoolkit.routing.measurements import MeasurementStore, with_measurements
 from cartoolkit.routing.registry import Registry, as_part, catalog_rows, checkpoint_rows
 from cartoolkit.routing.schema import ModelSchema, Source
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from cartoolkit.models.engines import EngineName
+    from cartoolkit.routing.measurements import Probe
     from cartoolkit.routing.serving import Answerer
 
-__all__ = ["Rows", "Shelved", "row_of_engine", "rows_at", "rows_now"]
+__all__ = ["Rows", "Shelved", "measured_of", "row_of_engine", "rows_at", "rows_now"]
 
 
-_ENGINE_OF_A_LIBRARY = {"llama.cpp": "gguf"}
-"""What rows call an engine, where a trace names its library."""
+_THIS_MACHINE = ("127.", "localhost", "[::1]")
 
 
 class Rows(tuple[ModelSchema, ...]):
@@ -70,9 +72,13 @@ def rows_now(models: Iterable[ModelSchema], measurements: MeasurementStore, shel
     return Rows(_now(model, measurements, shelved) for model in models)
 
 
+def measured_of(model: ModelSchema, measurements: MeasurementStore, shelved: Shelved) -> Probe | None:
+    """The measurement that holds for what would answer for a row; None if there is none."""
+    return measurements.latest(model, weights_hash=shelved.weights.get(model.id) or None)
+
+
 def _now(model: ModelSchema, measurements: MeasurementStore, shelved: Shelved) -> ModelSchema:
-    weights = shelved.weights.get(model.id)
-    probe = measurements.latest(model, weights_hash=weights or None)
+    weights, probe = shelved.weights.get(model.id), measured_of(model, measurements, shelved)
     measured = model if probe is None else with_measurements(model, probe)
     if weights is not None:
         return measured.model_copy(update={"weights_ready": True})
@@ -87,7 +93,7 @@ def _why_not(model: ModelSchema, lost: Collection[str]) -> str:
     if model.id in lost and not model.source.location:
         return "its engine was closed"
     if model.source.kind in {"remote_api", "local_server"}:
-        from cartoolkit.remote.keys import why_unusable
+        from cartoolkit.remote import why_unusable
 
         return why_unusable(model)
     return ""
@@ -133,20 +139,21 @@ def row_of_engine(answerer: Answerer, registry: Registry, *, taken: Collection[s
         InvalidRequest: the engine has no name that an id could be made of.
     """
     info = answerer.info
-    engine = _ENGINE_OF_A_LIBRARY.get(info.engine, info.engine)
-    for row in registry:
-        if row.source.engine == engine and row.id not in taken and _name_of(row) == info.name:
-            return row
+    engines: list[EngineName] = [name for name, called in ENGINE_LIBRARIES.items() if called == info.engine]
+    engine = engines[0] if engines else None
+    of_engine = (row for row in registry if engine and row.source.engine == engine)
+    if same := [row for row in of_engine if row.id not in taken and _name_of(row) == info.name]:
+        return same[0]
     if not info.name:
         raise InvalidRequest(
             "the engine's model has no name, so it cannot be told from others.",
             hint="Give the decoder a name: TorchDecoder(model, tokenizer, name='…').",
         )
-    stem = f"{as_part(engine)}/{as_part(info.name)}"
+    stem = f"{as_part(engine or info.engine)}/{as_part(info.name)}"
     names = (stem, f"{stem}:{as_part(info.dtype)}", *(f"{stem}:{n}" for n in range(2, len(registry) + 3)))
     return ModelSchema(
         id=next(name for name in names if name not in registry),
-        name=f"{info.name} ({engine})",
+        name=f"{info.name} ({engine or info.engine})",
         capabilities=("generate",),
         context_length=info.context_length or None,
         source=_source_of(answerer, engine),
@@ -155,12 +162,12 @@ def row_of_engine(answerer: Answerer, registry: Registry, *, taken: Collection[s
     )
 
 
-def _source_of(answerer: Answerer, engine: str) -> Source:
+def _source_of(answerer: Answerer, engine: EngineName | None) -> Source:
     """Of an engine that was handed over: there is no place to load it from again."""
     if isinstance(answerer, Engine):
-        known = {"torch", "mlx", "gguf"}
-        return Source.model_validate({"kind": "folder", "engine": engine if engine in known else None})
-    return Source(kind="remote_api")
+        return Source(kind="folder", engine=engine)
+    is_here = answerer.info.device.startswith(_THIS_MACHINE)
+    return Source(kind="local_server" if is_here else "remote_api")
 
 
 def _name_of(row: ModelSchema) -> str:

@@ -84,7 +84,7 @@ def open_answerer(model: ModelSchema) -> Answerer:
         from cartoolkit.remote import connect
 
         return connect(
-            source.model or model.name,
+            source.model or model.id.partition("/")[2].partition(":")[0],
             base_url=source.location or None,
             key_variable=source.key_variable,
             name=model.name,
@@ -149,6 +149,11 @@ class Shelf:
         self._slots: dict[str, _Slot] = {}
         self._lock = threading.RLock()
         self._uses = 0
+
+    def is_handed_over(self, model_id: str) -> bool:
+        """Whether the row's engine came from the caller."""
+        slot = self._slots.get(model_id)
+        return slot is not None and not slot.own
 
     def put(self, model: ModelSchema, answerer: Answerer) -> None:
         """Take an answerer of the caller's own, which is never let go of to make room."""
@@ -239,8 +244,12 @@ class Shelf:
         threading.Thread(target=work, name=f"open {slot.model.id}", daemon=True).start()
         return future
 
-    def _make_room(self, model: ModelSchema) -> None:
+    def make_room(self, model: ModelSchema) -> None:
         """Let go of idle engines, the one unused for longest first, until the model fits."""
+        with self._lock:
+            self._make_room(model)
+
+    def _make_room(self, model: ModelSchema) -> None:
         needed = memory_needed_mb(model)
         while needed is not None and (free := self._free_mb()) is not None and needed > free:
             idle = min(self._idle(), key=lambda slot: slot.used, default=None)
@@ -269,7 +278,7 @@ class Shelf:
 
 
 def _can_be_opened(model: ModelSchema) -> bool:
-    return bool(model.source.location) or answers_elsewhere(model)
+    return bool(model.source.location)
 
 
 def _is_busy(answerer: Answerer) -> bool:

@@ -1,5 +1,6 @@
 """What a router makes of its answers, of others at the same time, and of models that come and go."""
 
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -86,7 +87,7 @@ def test_nothing_of_a_prompt_or_an_answer_is_in_the_ledger(router, tmp_path, eng
     ask(router, "a secret a")
     text = (tmp_path / "outcomes.jsonl").read_text()
     assert "secret" not in text
-    assert "bbb" not in text
+    assert all(len(str(value)) <= 40 for line in text.splitlines() for value in json.loads(line).values())
     assert text.count('"kind":"completion"') == 2
 
 

@@ -1,0 +1,148 @@
+"""A router's models measured and compared: probes, the table of scores, baselines, simulated traffic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cartoolkit.errors import ProbeFailed
+from cartoolkit.intents import WORKLOADS
+from cartoolkit.notices import say
+from cartoolkit.routing.chooser import Chooser
+from cartoolkit.routing.registry import Registry
+from cartoolkit.routing.rows import measured_of
+from cartoolkit.routing.scoreboard import scoreboard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pandas as pd
+
+    from cartoolkit.intents import Task, Workload
+    from cartoolkit.routing.bandits import TrafficPolicy
+    from cartoolkit.routing.measurements import Probe
+    from cartoolkit.routing.outcomes import Completion, Verdict
+    from cartoolkit.routing.schema import ModelSchema
+    from cartoolkit.routing.simulation import TrafficSimulation
+    from cartoolkit.routing.situation import Demand
+    from cartoolkit.routing.traffic import Traffic
+
+__all__ = ["Comparer", "probe_frame"]
+
+
+class Comparer(Chooser):
+    """What a router can say of its models side by side."""
+
+    def probe(self, *models: str, **options: Any) -> pd.DataFrame:  # noqa: ANN401
+        """Measure models on this machine, and use what was measured from now on.
+
+        Args:
+            models: ids or names; none for every model that runs here and needs no download. Of these, one
+                that cannot be measured is told of and left out.
+            options: of `probing.probe`, such as `prompt_lengths`, `repeats` or `quality=False`.
+
+        Returns:
+            One row a model, see `probe_frame`.
+
+        Raises:
+            ModelNotFound, ProbeFailed: a model that was named is not there or cannot be measured.
+            InvalidRequest: an option is out of range.
+        """
+        known = Registry(self.models)
+        named = [known.get(name) for name in models]
+        measured = []
+        for row in named or [row for row in known if row.is_local and row.available and row.weights_ready]:
+            try:
+                measured.append(self._probe(row, options))
+            except ProbeFailed as error:
+                if named:
+                    raise
+                say(f"{row.id} was not measured: {error}")
+        return probe_frame(measured)
+
+    def _probe(self, row: ModelSchema, options: dict[str, Any]) -> Probe:
+        from cartoolkit.routing.probing import probe
+
+        if self._shelf.is_handed_over(row.id):
+            with self._shelf.take(row) as engine:
+                done = probe(row, engine=engine, **options)
+        else:
+            self._shelf.make_room(row)
+            done = probe(row, **options)
+        try:
+            self.measurements.save(done)
+        except OSError as error:
+            say(
+                f"The measurement of {row.id} cannot be kept in {self.measurements.folder}: {error.strerror}."
+            )
+        return done
+
+    def baselines(
+        self,
+        workloads: Iterable[Workload] = WORKLOADS,
+        demand: Demand | None = None,
+        *,
+        task: Task = "chat",
+    ) -> pd.DataFrame:
+        """The router's choices and simpler ones, on held-out questions that the models were probed with.
+
+        Args:
+            workloads: names.
+            demand: lengths and bounds.
+            task: the kind of answer.
+
+        Returns:
+            See `baselines.baselines`; empty with a note if fewer than two models have been probed.
+        """
+        from cartoolkit.routing.baselines import baselines
+
+        shelved = self._shelf.shelved
+        found = (measured_of(row, self.measurements, shelved) for row in self.registry)
+        probes = [each for each in found if each is not None]
+        return baselines(
+            probes, {name: self.weigh(workload=name, demand=demand, task=task) for name in workloads}
+        )
+
+    def simulate(
+        self,
+        traffic: Traffic | Iterable[Completion | Verdict] | pd.DataFrame | None = None,
+        policies: Sequence[TrafficPolicy] | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> TrafficSimulation:
+        """Ways of choosing a model compared on traffic; see `simulating.simulate`, whose `rows` are these.
+
+        Args:
+            traffic: such as ``router.history.ledger.read().rows``; None for made-up traffic.
+            policies: None for the usual ones, the router's rule among them.
+            options: of `simulating.simulate`.
+        """
+        from cartoolkit.routing.simulating import simulate
+
+        own: dict[str, Any] = {"rows": self.models, "prior_strength": self.strategy.prior_strength}
+        return simulate(traffic, policies, **own | options)
+
+    def scoreboard(self, *, by_task: bool = False) -> pd.DataFrame:
+        """What the outcomes say of each model; see `scoreboard.scoreboard`."""
+        self.history.refresh()
+        return scoreboard(self.history.tracker.profiles.values(), by_task=by_task)
+
+
+def probe_frame(probes: Iterable[Probe]) -> pd.DataFrame:
+    """One row a measurement, indexed by model: its figures, and ``first token`` at each prompt length.
+
+    Times are medians in milliseconds, memory is in millions of bytes, ``quality`` the share of right answers
+    with its 95 % interval. What was not measured is missing.
+    """
+    import pandas as pd
+
+    rows = {probe.model_id: _cells(probe) for probe in probes}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
+
+
+def _cells(probe: Probe) -> dict[str, object]:
+    names = ("load_ms", "ttft_ms", "prefill_tokens_per_second", "tokens_per_second", "ram_mb", "quality")
+    figures = {name: figure.value if (figure := getattr(probe, name)) else None for name in names}
+    points = {f"first token at {point.prompt_tokens}": point.ttft_ms.value for point in probe.points}
+    ends = {"quality_low": None, "quality_high": None, "items": len(probe.items)}
+    if probe.quality is not None:
+        ends |= {"quality_low": probe.quality.low, "quality_high": probe.quality.high}
+    return {"engine": probe.engine, "device": probe.device, "dtype": probe.dtype, **points, **figures, **ends}
