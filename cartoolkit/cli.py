@@ -1,13 +1,19 @@
-"""The command line: `cartoolkit models`, `cartoolkit generate`, `cartoolkit doctor`."""
+"""The command line: `cartoolkit models`, `cartoolkit generate`, `cartoolkit probe`, `cartoolkit doctor`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cartoolkit.errors import CartoolkitError, InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cartoolkit.routing.measurements import Probe
+    from cartoolkit.routing.schema import ModelSchema
 
 __all__ = ["app"]
 
@@ -55,10 +61,14 @@ def generate(  # noqa: PLR0917 - typer reads options off the parameters
     try:
         _generate(prompt, model, engine, settings, save)
     except CartoolkitError as error:
-        typer.secho(str(error), err=True, fg="red")
-        if error.hint:
-            typer.echo(error.hint, err=True)
+        _tell(error)
         raise typer.Exit(1) from error
+
+
+def _tell(error: CartoolkitError) -> None:
+    typer.secho(str(error), err=True, fg="red")
+    if error.hint:
+        typer.echo(error.hint, err=True)
 
 
 def _generate(
@@ -77,6 +87,61 @@ def _generate(
         typer.echo()
         if save and engine.session:
             typer.echo(f"trace: {engine.session.trace.save(save)}", err=True)
+
+
+@app.command()
+def probe(
+    models: Annotated[
+        list[str] | None, typer.Argument(help="Ids, catalog names, folders or GGUF files; else what is here.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="Only on torch, mlx or gguf; auto for each of them.")] = "auto",
+    *,
+    quality: Annotated[bool, typer.Option(help="Ask the questions, or leave them out.")] = True,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table in Markdown.")] = False,
+) -> None:
+    """Measure models on this machine: speed, memory, load time, right answers; the router goes by it."""
+    from cartoolkit.routing.probe_table import probe_markdown, probe_text
+    from cartoolkit.routing.probing import rows_to_probe
+
+    try:
+        rows = rows_to_probe(models or (), engine)
+    except CartoolkitError as error:
+        _tell(error)
+        raise typer.Exit(1) from error
+    probes = [probe for row in rows if (probe := _probed(row, quality=quality))]
+    if probes:
+        typer.echo((probe_markdown if markdown else probe_text)(probes))
+    if len(probes) < len(rows):
+        raise typer.Exit(1)
+
+
+def _probed(row: ModelSchema, *, quality: bool) -> Probe | None:
+    """The measurement, kept on disk; None where it failed, which is told."""
+    from cartoolkit.routing.measurements import MeasurementStore
+    from cartoolkit.routing.probing import probe
+
+    try:
+        measured = probe(row, quality=quality, progress=_progress_of(row))
+    except CartoolkitError as error:
+        _tell(error)
+        return None
+    try:
+        MeasurementStore().save(measured)
+    except OSError as error:
+        typer.secho(f"The measurement of {row.id} could not be kept: {error}.", err=True, fg="red")
+    return measured
+
+
+def _progress_of(row: ModelSchema) -> Callable[[str, int, int], None]:
+    """Says on standard error what is going on: one line for each kind of work."""
+    said: set[str] = set()
+
+    def show(what: str, done: int, total: int) -> None:  # noqa: ARG001 - part of the interface
+        if what not in said:
+            said.add(what)
+            typer.echo(f"{row.id}: {what}", err=True)
+
+    return show
 
 
 if __name__ == "__main__":

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from cartoolkit.engine.choosing import READS
+from cartoolkit.engine.choosing import READS, named_engine
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.models import resolve
 from cartoolkit.routing.measuring import ProbeOptions, measure, require_the_rows_engine
 from cartoolkit.routing.probe_process import measured_apart
+from cartoolkit.routing.registry import Registry
+from cartoolkit.routing.rows import rows_at
 from cartoolkit.routing.serving import answers_elsewhere, open_answerer
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     Report = Callable[[str, int, int], None]
 
-__all__ = ["probe"]
+__all__ = ["probe", "rows_to_probe"]
 
 
 def probe(
@@ -78,6 +80,35 @@ def probe(
             answerer.close()
     _fetch(model)
     return measured_apart(model, options, report)
+
+
+def rows_to_probe(names: Sequence[str] = (), engine: str = "auto") -> list[ModelSchema]:
+    """The rows that are meant and can be measured.
+
+    Args:
+        names: ids or names of rows, names of the catalog, folders or GGUF files; none for all models whose
+            weights are here.
+        engine: only rows of this engine; ``auto`` takes each that can serve the model.
+
+    Raises:
+        ModelNotFound: nothing has one of these names.
+        InvalidRequest: there is no such engine, or nothing that is meant can be measured; it says why.
+    """
+    registry, wanted = Registry.at_hand(), named_engine(engine)
+    meant = [row for name in names for row in registry.named(name) or rows_at(name)]
+    if not names:
+        meant = [row for row in registry if row.weights_ready]
+    found = {row.id: row for row in meant if wanted in {None, row.source.engine}}
+    if ready := [row for row in found.values() if row.available]:
+        return ready
+    if not found:
+        raise InvalidRequest(
+            f"there is nothing to measure{f' on the {wanted} engine' if wanted else ''}: no model is on this "
+            "machine yet.",
+            hint="Name one to fetch it: cartoolkit probe smollm2-135m-instruct.",
+        )
+    reasons = "; ".join(f"{row.id}: {row.unavailable_because.rstrip('.')}" for row in found.values())
+    raise InvalidRequest(f"there is nothing that can be measured. {reasons}.")
 
 
 def _nobody_listens(what: str, done: int, total: int) -> None:
