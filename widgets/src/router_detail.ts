@@ -9,7 +9,11 @@ const SWATCHES = new Set(["quality", "latency", "cost", "local bonus"]);
 const EMPTY = "Select a cell to see how its score comes about, and what would change the choice.";
 
 export class DetailPanel {
-  readonly node = h("section", { class: "detail", "data-testid": "router-detail", "aria-label": "the selected cell" });
+  readonly node = h("section", {
+    class: "detail",
+    "data-testid": "router-detail",
+    "aria-label": "the selected cell",
+  });
   #title = h("h3", {});
   #probe = h("button", { type: "button", class: "link", "data-testid": "probe-one" }, "Probe this model");
   #told = h("div", { class: "arithmetic" });

@@ -4367,7 +4367,11 @@ function parseBusy(value) {
 var SWATCHES = /* @__PURE__ */ new Set(["quality", "latency", "cost", "local bonus"]);
 var EMPTY3 = "Select a cell to see how its score comes about, and what would change the choice.";
 var DetailPanel = class {
-  node = h("section", { class: "detail", "data-testid": "router-detail", "aria-live": "off" });
+  node = h("section", {
+    class: "detail",
+    "data-testid": "router-detail",
+    "aria-label": "the selected cell"
+  });
   #title = h("h3", {});
   #probe = h("button", { type: "button", class: "link", "data-testid": "probe-one" }, "Probe this model");
   #told = h("div", { class: "arithmetic" });
