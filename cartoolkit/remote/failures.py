@@ -33,6 +33,8 @@ _TOO_LONG = re.compile(
     r"[^.]{0,40}exceed|exceeds? [^.]{0,40}context (?:window|size|length)|prompt is too long",
     re.IGNORECASE,
 )
+# What a web server says of an address that it does not know; of a model it says more.
+_NO_SUCH_PAGE = re.compile(r"(<|\W*(404|not found|page not found|file not found)\b.{0,20}$)", re.IGNORECASE)
 _LONGEST = 300
 
 
@@ -103,7 +105,7 @@ def _of_status(error: APIStatusError, server: Server) -> CartoolkitError:
             f"the prompt does not fit the context window of {server.model}: {said}.",
             hint="Shorten the prompt, or lower max_tokens. A server does not cut a prompt.",
         )
-    if status == 404 and re.search(r"model", f"{error.code} {said}", re.IGNORECASE):
+    if status == 404 and not _NO_SUCH_PAGE.match(said):
         return ModelNotFound(
             f"{server.place} has no model {server.model!r}: {said}.",
             hint="Look at the names that the server lists under /models.",

@@ -82,7 +82,8 @@ def test_the_librarys_own_error_which_holds_the_request_is_not_kept(failure):
     [
         {"message": "The model `parrot` does not exist.", "code": "model_not_found"},
         {"message": "model 'parrot' not found, try pulling it first", "type": "not_found_error"},
-        "Repository Not Found for the model parrot",
+        # mlx-lm's server, which looks for it on the hub.
+        "Cannot find an appropriate cached snapshot folder for the specified revision.",
     ],
 )
 def test_a_model_that_the_server_has_not_is_not_found(failure, error):
@@ -91,8 +92,11 @@ def test_a_model_that_the_server_has_not_is_not_found(failure, error):
     assert "'parrot'" in str(found)
 
 
-def test_an_address_that_is_none_is_told_from_a_model_that_is_none(failure):
-    error = failure(failing(404, {"message": "Not Found"}))
+@pytest.mark.parametrize(
+    "error", [{"message": "Not Found"}, "404 page not found", "<html><h1>Not Found</h1></html>", "Not Found."]
+)
+def test_an_address_that_is_none_is_told_from_a_model_that_is_none(failure, error):
+    error = failure(failing(404, error))
     assert isinstance(error, RemoteError)
     assert error.status == 404
     assert "/v1" in error.hint
