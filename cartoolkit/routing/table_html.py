@@ -1,8 +1,8 @@
 """A table of scores as a still page fragment: models down, workloads across, a number and its terms a cell.
 
 As in `trace.static_html` there are only inline styles and ``#hex`` colours, which is all that survives in a
-notebook that nobody trusts. Nothing is said by colour alone: each bar stands under its numbers, whose title spells the
-terms out, and a model that is left out has the reason in its cell.
+notebook that nobody trusts. Nothing is said by colour alone: each bar stands under its numbers, whose title
+spells the terms out, and a model that is left out has the reason in its cell.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 COLOURS = {"quality": "#0b5cad", "latency": "#1a936f", "cost": "#8a6fd1", "local bonus": "#d98a06"}
-BAR_WIDTH = 150
+BAR_WIDTH = 136
 """Pixels of the longest bar; all bars of a table have one scale."""
 
 _LONGEST_REASON = 160
@@ -129,7 +129,7 @@ def legend_html() -> str:
         f'<span style="margin-right:14px">{_block(colour, 10, 10)} {name}</span>'
         for name, colour in COLOURS.items()
     )
-    formula = "score = w quality + w latency + w cost + local bonus; wins: share of Thompson's draws"
+    formula = "score = wq·quality + wl·latency + wc·cost + local bonus; wins: share of Thompson's draws"
     return f'<div style="{SMALL};margin:0 0 6px">{keys}{formula}</div>'
 
 
@@ -159,7 +159,8 @@ def _cell(content: str, tag: str, *, ink: str = INK, paper: str = PAPER) -> str:
 
 
 def _name(title: str, note: str) -> str:
-    return _cell(f"<b>{_text(title)}</b><br>{_small(note)}", "td")
+    name = f'<span style="display:inline-block;min-width:150px"><b>{_text(title)}</b></span>'
+    return _cell(f"{name}<br>{_small(note)}", "td")
 
 
 def _cells(row: ShownRow, scale: float) -> str:

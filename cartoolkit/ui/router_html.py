@@ -16,7 +16,7 @@ from cartoolkit.routing.table_html import (
 )
 from cartoolkit.routing.weights import shown
 from cartoolkit.trace.glyphs import clip, printable
-from cartoolkit.trace.html_style import BOX, CHIP, DIM, LINE, SMALL
+from cartoolkit.trace.html_style import BOX, CHIP, DIM, LINE, PROSE, SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,14 +119,20 @@ def _runs(runs: list[RunRow]) -> str:
         f'<div style="border-top:1px solid {LINE};margin:8px 0 0;padding:6px 0 0">'
         f"<b>{_text(run['model'])}</b> "
         f'<span style="color:{DIM}">{_text(_ending(run))}</span>'
-        f'<div style="{SMALL}">{_text(run["story"])}</div><div>{_text(run["text"])}</div></div>'
+        f'<div style="{SMALL}">{_text(run["story"])}</div>'
+        f'<div style="{PROSE}">{_text(run["text"])}</div></div>'
         for run in runs
     )
 
 
 def _ending(run: RunRow) -> str:
     ms = "" if run["ms"] is None else f"{run['ms']:,.0f} ms"
-    parts = (run["outcome"], ms, f"{run['tokens']:,} tokens", _VERDICTS[run["verdict"]])
+    parts = (
+        run["outcome"],
+        ms,
+        f"{run['tokens']:,} token{'s' * (run['tokens'] != 1)}",
+        _VERDICTS[run["verdict"]],
+    )
     return ", ".join(part for part in parts if part)
 
 

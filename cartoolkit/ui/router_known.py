@@ -38,7 +38,7 @@ def known_of(router: Router, task: Task, probes: tuple[Probe, ...] = ()) -> Know
         machine=router.machine(),
         evidence=router.evidence(task),
         strategy=router.strategy,
-        notes={probe.model_id: f"measured {_day(probe.measured_at)}" for probe in probes},
+        notes={probe.model_id: f"probed {_day(probe.measured_at)}" for probe in probes},
     )
 
 
