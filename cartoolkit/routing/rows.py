@@ -171,7 +171,5 @@ def _source_of(answerer: Answerer, engine: EngineName | None) -> Source:
 
 
 def _name_of(row: ModelSchema) -> str:
-    """What the engine of a row calls the model: its catalog name, or that of its folder or file."""
-    if row.source.kind == "catalog":
-        return row.source.location
+    """What the engine of a row calls the model: such a row is named after it, and says the engine as well."""
     return row.name.removesuffix(f" ({row.source.engine})")
