@@ -99,7 +99,13 @@ def test_a_model_that_a_server_has_not_is_not_found(mlx_server):
 
 
 @pytest.fixture(scope="module")
-def llama_remote():
+def llama_written():
+    """The chunks of the latest answer of `llama_remote`, as it wrote them."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def llama_remote(llama_written):
     """The chunks of llama-cpp-python, which tells log-probabilities in a stream, over HTTP."""
     llama_cpp = pytest.importorskip("llama_cpp")
     path = str(resolve(None, formats=["gguf"]).path)
@@ -109,7 +115,9 @@ def llama_remote():
         asked = handler.server.requests[-1]
         names = ("messages", "temperature", "top_p", "max_tokens", "logprobs", "top_logprobs", "stream")
         handler.begin_stream()
+        llama_written.clear()
         for chunk in model.create_chat_completion(**{name: asked[name] for name in names}):
+            llama_written.append(chunk)
             handler.send_data(json.dumps(chunk))
         handler.send_data("[DONE]")
 
@@ -122,18 +130,34 @@ def llama_remote():
 
 
 def test_tokens_and_log_probabilities_of_a_server_are_those_of_the_same_model_here(llama_remote):
-    with ct.load(engine="gguf", context_length=256, fresh=True, quiet=True) as engine:
-        here = engine.generate(QUESTION, **GREEDY).trace
     there = llama_remote.generate(QUESTION, **GREEDY).trace
-    kept = [step for step in here if not step.special]
     assert there.header.provider.unit == "token"
-    assert [step.bytes for step in there if step.bytes] == [step.bytes for step in kept]
-    assert b"".join(step.bytes for step in there).decode() == there.text == here.text
-    told = there.columns["logprob"][: len(kept)]
-    ours = np.array([step.logprob for step in kept])
-    print(f"largest difference of a log-probability: {np.abs(told - ours).max():.1e}")
-    assert np.abs(told - ours).max() < 1e-3
-    assert there.columns["rank"][: len(kept)].tolist() == [step.rank for step in kept]
-    for step, same in zip(there, kept, strict=False):
-        assert [c.text for c in step.candidates][:3] == [c.text for c in same.candidates][:3]
-        assert step.max_prob == pytest.approx(same.max_prob, abs=1e-3)
+    assert b"".join(step.bytes for step in there).decode() == there.text
+    with ct.load(engine="gguf", context_length=256, fresh=True, quiet=True) as engine:
+        here = engine.score(QUESTION, continuation=there.text).trace
+    assert [step.bytes for step in there] == [step.bytes for step in here]
+    differences = np.abs(there.columns["logprob"] - here.columns["logprob"])
+    print(
+        f"log-probabilities differ by {differences.mean():.2f} nats in the mean, {differences.max():.2f} at most"
+    )
+    # llama.cpp rounds activations to 8 bits, so another batch gives other numbers; another prompt or another
+    # temperature would be off by whole nats. Measured: 0.05 in the mean, 0.27 at most.
+    assert differences.mean() < 0.15
+    assert differences.max() < 0.6
+
+
+def test_numbers_are_those_that_the_server_wrote(llama_remote, llama_written):
+    trace = llama_remote.generate(QUESTION, **GREEDY, candidates=5).trace
+    written = [
+        token
+        for chunk in llama_written
+        for token in (chunk["choices"][0]["logprobs"] or {}).get("content", [])
+    ]
+    assert len(trace) == len(written) == 24
+    for step, token in zip(trace, written, strict=True):
+        assert step.text == token["token"]
+        assert step.logprob == np.float32(token["logprob"])
+        told = sorted((each["logprob"], each["token"]) for each in token["top_logprobs"])[::-1]
+        assert [(c.logprob, c.text) for c in step.candidates] == [(np.float32(p), text) for p, text in told]
+        # Greedy: the token is the likeliest one.
+        assert (step.rank, step.max_prob) == (1, pytest.approx(np.exp(token["logprob"])))
