@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from cartoolkit.intents import Task, Workload
     from cartoolkit.routing.bandits import TrafficPolicy
+    from cartoolkit.routing.intent import Profile
     from cartoolkit.routing.measurements import Probe
     from cartoolkit.routing.outcomes import Completion, Verdict
     from cartoolkit.routing.schema import ModelSchema
+    from cartoolkit.routing.score_table import ScoreTable
     from cartoolkit.routing.simulation import TrafficSimulation
     from cartoolkit.routing.situation import Demand
     from cartoolkit.routing.traffic import Traffic
@@ -76,6 +79,49 @@ class Comparer(Chooser):
             )
         return done
 
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """The measurements that hold here and now, at most one a model."""
+        shelved = self._shelf.shelved
+        found = (measured_of(row, self.measurements, shelved) for row in self.registry)
+        return tuple(each for each in found if each is not None)
+
+    def score_table(
+        self,
+        workloads: Iterable[Workload | Profile] = WORKLOADS,
+        models: Iterable[str] | None = None,
+        *,
+        demand: Demand | None = None,
+        task: Task = "chat",
+    ) -> ScoreTable:
+        """Every model under every workload: a frame that shows itself with a bar for each score.
+
+        Args:
+            workloads: names, or weights of one's own.
+            models: ids or names of the rows to show; None for all. Ranks are always among all of them.
+            demand: lengths and bounds; by default 256 tokens each way.
+            task: the kind of answer.
+
+        Raises:
+            InvalidRequest: there is no such workload, or two have one name.
+            ModelNotFound: there is no such model.
+        """
+        from cartoolkit.routing.score_table import score_table_of
+
+        return score_table_of(self, workloads, models, demand=demand, task=task)
+
+    def plot_scores(
+        self,
+        workloads: Iterable[Workload | Profile] = WORKLOADS,
+        models: Iterable[str] | None = None,
+        *,
+        demand: Demand | None = None,
+        task: Task = "chat",
+        ax: Axes | None = None,
+    ) -> Axes:
+        """The score table as a heat map, on `ax` or on new axes; arguments as for `score_table`."""
+        return self.score_table(workloads, models, demand=demand, task=task).plot_scores(ax)
+
     def baselines(
         self,
         workloads: Iterable[Workload] = WORKLOADS,
@@ -95,12 +141,8 @@ class Comparer(Chooser):
         """
         from cartoolkit.routing.baselines import baselines
 
-        shelved = self._shelf.shelved
-        found = (measured_of(row, self.measurements, shelved) for row in self.registry)
-        probes = [each for each in found if each is not None]
-        return baselines(
-            probes, {name: self.weigh(workload=name, demand=demand, task=task) for name in workloads}
-        )
+        decisions = {name: self.weigh(workload=name, demand=demand, task=task) for name in workloads}
+        return baselines(self.probes, decisions)
 
     def simulate(
         self,
