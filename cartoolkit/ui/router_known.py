@@ -16,13 +16,7 @@ if TYPE_CHECKING:
     from cartoolkit.routing.measurements import Probe
     from cartoolkit.ui._router_protocol import BaselineRow
 
-__all__ = ["baselines_of", "known_of", "probes_of"]
-
-
-def probes_of(router: Router) -> tuple[Probe, ...]:
-    """The measurements that hold here and now, at most one a model."""
-    latest = (router.measurements.latest(model) for model in router.models)
-    return tuple(probe for probe in latest if probe is not None)
+__all__ = ["baselines_of", "known_of"]
 
 
 def known_of(router: Router, task: Task, probes: tuple[Probe, ...] = ()) -> Known:

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from cartoolkit.ui.latest import Latest
-from cartoolkit.ui.router_known import baselines_of, known_of, probes_of
+from cartoolkit.ui.router_known import baselines_of, known_of
 from cartoolkit.ui.router_state import Around, Known, Settings, decisions_of, router_state
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Scorer:
     def _learn(self) -> None:
         if self._stale:
             self._stale = False
-            self._probes = probes_of(self._router)
+            self._probes = self._router.probes
             self._known = known_of(self._router, self._settings.task, self._probes)
 
     def _selecting(self, settings: Settings, decisions: dict[str, Decision]) -> Settings:

@@ -18,7 +18,6 @@ from cartoolkit.routing.score_table import ScoreTable, score_table_of
 from cartoolkit.routing.situation import Demand, Machine
 from cartoolkit.routing.table_html import wins_text
 
-
 mpl.use("agg")
 
 LOCAL, REMOTE, SHUT = "torch/small", "acme/large", "acme/shut"
