@@ -27,7 +27,8 @@ COLUMNS = (
 """What a row of the frame holds.
 
 ``score`` is the sum of the three terms times their weights, and ``local_bonus``; ``quality_from`` and the
-like say where a term comes from; ``worth`` is ``reliability`` times ``score``. A filtered model has NaN for
+like say where a term comes from; ``worth`` is ``reliability`` times ``score``, and ``reliability`` comes from
+the score, ``successes`` and ``failures`` as `selection` says. A filtered model has NaN for
 all of them, and its reasons in ``filtered``, which is empty for the others.
 """
 
