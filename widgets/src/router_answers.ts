@@ -87,7 +87,7 @@ class AnswerCard {
     this.node.dataset["outcome"] = outcome;
     setText(this.#model, model);
     setText(this.#figures, figuresOf(answer));
-    setText(this.#text, text);
+    setText(this.#text, text.trim());
     setText(this.#story, story);
     this.#text.hidden = text === "";
     this.#story.hidden = story === "";

@@ -74,6 +74,8 @@ export class NumberControl {
       on(this.#slider, type, () => this.#hold.grip(false));
     on(this.#slider, "input", () => this.#moved());
     on(this.#field, "change", () => this.#written());
+    // A browser may not call what a script or a form filler has written a change.
+    this.#field.addEventListener("keydown", ({ key }) => key === "Enter" && this.#written(), { signal });
     on(this.#field, "blur", () => this.#draw());
   }
 
@@ -83,17 +85,19 @@ export class NumberControl {
 
   /** An empty field takes a limit away; what is no number within bounds is taken back. */
   #written(): void {
+    const value = this.#read();
+    if (value === undefined || alike(value, this.#hold.shown(this.#told))) this.#draw(true);
+    else this.#tell(value);
+  }
+
+  /** What stands in the field; undefined if it is no number within bounds. */
+  #read(): number | null | undefined {
     const text = this.#field.value.trim();
-    if (text === "") {
-      if (this.#spec.endless && !this.#field.validity.badInput) this.#tell(null);
-      else this.#draw(true);
-      return;
-    }
+    if (text === "") return this.#spec.endless && !this.#field.validity.badInput ? null : undefined;
     const value = Number(text);
-    const { least, most, whole } = this.#spec;
-    if (!Number.isFinite(value) || value < least || value > (most ?? Number.POSITIVE_INFINITY))
-      this.#draw(true);
-    else this.#tell(whole ? Math.round(value) : value);
+    const { least, most = Number.POSITIVE_INFINITY, whole } = this.#spec;
+    if (!Number.isFinite(value) || value < least || value > most) return undefined;
+    return whole ? Math.round(value) : value;
   }
 
   #tell(value: number | null): void {

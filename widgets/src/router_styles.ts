@@ -103,7 +103,7 @@ td.cell:focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; 
 td.filtered { background: repeating-linear-gradient(135deg, transparent 0 7px, var(--soft) 7px 14px), var(--bg); }
 .left-out { font-size: 11px; line-height: 15px; display: inline-block; border: 1px dashed var(--dim); border-radius: 3px; padding: 0 4px; }
 .why { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden; font-size: 11.5px; line-height: 1.35; margin-top: 2px; }
-.baselines :is(th, td) { background: var(--soft); }
+.baselines :is(th, td) { background: var(--soft); --fact-lines: 5; }
 .baselines td.cell { cursor: default; color: var(--fg); font-size: 12px; }
 .baselines .title { font-weight: 500; }
 .baselines tr:first-child > * { border-top: 2px solid var(--line); }

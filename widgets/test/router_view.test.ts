@@ -411,6 +411,16 @@ describe("the question", () => {
     expect(table.knob("question-max_latency_ms", "range").value).toBe("121");
   });
 
+  test("is sent once when Enter is followed by a change", async () => {
+    const table = await attended(states.table());
+    const field = table.knob("question-max_latency_ms", "number");
+    field.focus();
+    field.value = "1000";
+    table.press("Enter");
+    field.dispatchEvent(new Event("change"));
+    expect(table.sent).toEqual([{ v: 1, type: "question", name: "max_latency_ms", value: 1000 }]);
+  });
+
   test("has a task", async () => {
     const table = await attended(states.table());
     const menu = table.find("task") as HTMLSelectElement;

@@ -4113,7 +4113,7 @@ var AnswerCard = class {
     this.node.dataset["outcome"] = outcome;
     setText(this.#model, model);
     setText(this.#figures, figuresOf(answer));
-    setText(this.#text, text);
+    setText(this.#text, text.trim());
     setText(this.#story, story);
     this.#text.hidden = text === "";
     this.#story.hidden = story === "";
@@ -4883,6 +4883,7 @@ var NumberControl = class {
       on(this.#slider, type, () => this.#hold.grip(false));
     on(this.#slider, "input", () => this.#moved());
     on(this.#field, "change", () => this.#written());
+    this.#field.addEventListener("keydown", ({ key }) => key === "Enter" && this.#written(), { signal });
     on(this.#field, "blur", () => this.#draw());
   }
   #moved() {
@@ -4890,17 +4891,18 @@ var NumberControl = class {
   }
   /** An empty field takes a limit away; what is no number within bounds is taken back. */
   #written() {
+    const value = this.#read();
+    if (value === void 0 || alike(value, this.#hold.shown(this.#told))) this.#draw(true);
+    else this.#tell(value);
+  }
+  /** What stands in the field; undefined if it is no number within bounds. */
+  #read() {
     const text = this.#field.value.trim();
-    if (text === "") {
-      if (this.#spec.endless && !this.#field.validity.badInput) this.#tell(null);
-      else this.#draw(true);
-      return;
-    }
+    if (text === "") return this.#spec.endless && !this.#field.validity.badInput ? null : void 0;
     const value = Number(text);
-    const { least, most, whole } = this.#spec;
-    if (!Number.isFinite(value) || value < least || value > (most ?? Number.POSITIVE_INFINITY))
-      this.#draw(true);
-    else this.#tell(whole ? Math.round(value) : value);
+    const { least, most = Number.POSITIVE_INFINITY, whole } = this.#spec;
+    if (!Number.isFinite(value) || value < least || value > most) return void 0;
+    return whole ? Math.round(value) : value;
   }
   #tell(value) {
     this.#hold.take(value);
@@ -5390,7 +5392,7 @@ td.cell:focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; 
 td.filtered { background: repeating-linear-gradient(135deg, transparent 0 7px, var(--soft) 7px 14px), var(--bg); }
 .left-out { font-size: 11px; line-height: 15px; display: inline-block; border: 1px dashed var(--dim); border-radius: 3px; padding: 0 4px; }
 .why { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden; font-size: 11.5px; line-height: 1.35; margin-top: 2px; }
-.baselines :is(th, td) { background: var(--soft); }
+.baselines :is(th, td) { background: var(--soft); --fact-lines: 5; }
 .baselines td.cell { cursor: default; color: var(--fg); font-size: 12px; }
 .baselines .title { font-weight: 500; }
 .baselines tr:first-child > * { border-top: 2px solid var(--line); }
