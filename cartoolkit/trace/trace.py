@@ -264,8 +264,9 @@ class Trace:
 
     def __repr__(self) -> str:
         model = self.header.model
+        engine = ", ".join(filter(None, (model.engine, model.dtype)))
         return (
-            f"<Trace: {len(self)} steps of {model.name} ({model.engine}, {model.dtype}), "
+            f"<Trace: {len(self)} steps of {model.name} ({engine}), "
             f"perplexity {self.perplexity:.2f}, ended by {self.header.stop_reason or 'nothing yet'}>"
         )
 

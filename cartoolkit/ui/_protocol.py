@@ -83,14 +83,17 @@ class PolicyInfo(TypedDict):
 
 
 class RunInfo(TypedDict):
-    """What ran, with which settings. `prompt` is what the user wrote, not the template around it."""
+    """What ran, with which settings. `prompt` is what the user wrote, not the template around it.
+
+    `vocab_size` is left out where a server has the vocabulary.
+    """
 
     model: str
     engine: str
     device: str
     dtype: str
     context_length: int
-    vocab_size: int
+    vocab_size: NotRequired[int]
     prompt: str
     params: dict[str, Any]
     branch: NotRequired[BranchPoint]

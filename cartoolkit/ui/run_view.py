@@ -273,10 +273,11 @@ def _info(header: TraceHeader) -> RunInfo:
         device=header.model.device,
         dtype=header.model.dtype,
         context_length=header.model.context_length,
-        vocab_size=header.model.vocab_size,
         prompt=header.prompt,
         params=params,
     )
+    if header.model.vocab_size:
+        info["vocab_size"] = header.model.vocab_size
     if (point := _branch_point(header)) is not None:
         info["branch"] = point
     if (policy := policy_info(header)) is not None:

@@ -137,9 +137,7 @@ def test_tokens_and_log_probabilities_of_a_server_are_those_of_the_same_model_he
         here = engine.score(QUESTION, continuation=there.text).trace
     assert [step.bytes for step in there] == [step.bytes for step in here]
     differences = np.abs(there.columns["logprob"] - here.columns["logprob"])
-    print(
-        f"log-probabilities differ by {differences.mean():.2f} nats in the mean, {differences.max():.2f} at most"
-    )
+    print(f"log-probabilities differ by {differences.mean():.2f} nats, {differences.max():.2f} at most")
     # llama.cpp rounds activations to 8 bits, so another batch gives other numbers; another prompt or another
     # temperature would be off by whole nats. Measured: 0.05 in the mean, 0.27 at most.
     assert differences.mean() < 0.15
