@@ -94,7 +94,9 @@ class RouterTable(W.VBox):
         self._make_parts(prompt, first)
         self._twin = Twin(self, self._still)  # pyright: ignore[reportArgumentType]
         style = W.HTML(self._twin.hiding_style, layout=W.Layout(display="none"))
-        side = W.VBox([self.workload, self.buttons], layout=W.Layout(align_items="stretch"))
+        # The width that the buttons ask for in a row would be their height in a column.
+        self.buttons.layout.flex = "0 0 auto"
+        side = W.VBox([self.workload, self.buttons], layout=W.Layout(align_items="stretch", flex="0 1 292px"))
         super().__init__(
             [
                 style,
