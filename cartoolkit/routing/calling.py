@@ -174,6 +174,7 @@ def _ended(
         latency_ms=latency_ms,
         ttft_ms=ttft_ms,
         prompt_tokens=usage and usage.prompt_tokens,
+        cached_tokens=usage and usage.reused_tokens,
         completion_tokens=usage and usage.completion_tokens,
         usd=usd,
         usd_is_estimate=is_estimate,

@@ -64,7 +64,8 @@ class Completion(_Row):
         reason: why it is not a success, in one word; "" for a success.
         latency_ms: from the request to the end of the answer, once the model is in memory.
         ttft_ms: from the request to the first token of the answer, likewise.
-        prompt_tokens: read.
+        prompt_tokens: of the whole prompt.
+        cached_tokens: of these, those that were in a cache and were not read again.
         completion_tokens: sampled.
         usd: what was billed; 0 only if nobody bills for it, as for a model on this machine.
         usd_is_estimate: the bill was worked out from a price list, not told by the provider.
@@ -80,6 +81,7 @@ class Completion(_Row):
     latency_ms: _Amount | None = None
     ttft_ms: _Amount | None = None
     prompt_tokens: _Count | None = None
+    cached_tokens: _Count | None = None
     completion_tokens: _Count | None = None
     usd: _Amount | None = None
     usd_is_estimate: bool = False

@@ -91,7 +91,7 @@ class Evidence:
         graded: how many verdicts it comes from.
         ttft_ms: mean time to the first token, once the model is loaded; None if none was timed.
         started: how many answers that comes from.
-        prompt_tokens: mean length of their prompts; None is not known.
+        prompt_tokens: mean number of prompt tokens that were read for it; None is not known.
         ms_per_token: time that a token after the first took; None if none was timed.
         paced: how many answers that comes from.
     """

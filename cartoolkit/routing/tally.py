@@ -31,7 +31,7 @@ class Tally:
         timed, total_latency_ms: answers whose time is known, and their time. A call that failed is not among
             them: failing at once is not being fast.
         started, total_ttft_ms, started_prompt_tokens: answers whose first token was timed and whose prompt's
-            length is known, the times' sum, and the prompts' tokens.
+            length is known, the times' sum, and the prompts' tokens that had to be read.
         paced, total_later_ms, later_tokens: answers whose first token and end were timed, the time between,
             and the tokens after the first.
         counted, prompt_tokens, completion_tokens: calls whose tokens are known, and their tokens.
@@ -91,7 +91,7 @@ class Tally:
         if row.prompt_tokens is not None:
             self.started += 1
             self.total_ttft_ms += row.ttft_ms
-            self.started_prompt_tokens += row.prompt_tokens
+            self.started_prompt_tokens += max(0, row.prompt_tokens - (row.cached_tokens or 0))
         if row.latency_ms is not None and (row.completion_tokens or 0) > 1:
             self.paced += 1
             self.total_later_ms += row.latency_ms - row.ttft_ms
@@ -142,7 +142,7 @@ class Tally:
 
     @property
     def mean_started_prompt(self) -> float | None:
-        """Mean length in tokens of the prompts behind `mean_ttft_ms`."""
+        """Mean number of tokens that were read for a first token, see `mean_ttft_ms`."""
         return self.started_prompt_tokens / self.started if self.started else None
 
     @property

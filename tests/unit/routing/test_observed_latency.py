@@ -51,6 +51,12 @@ def test_answers_whose_first_token_was_timed_are_evidence():
     assert (seen.ms_per_token, seen.paced) == (60, 2)
 
 
+def test_tokens_that_lay_in_a_cache_are_no_part_of_what_was_read():
+    # Else a second turn would look as if a long prompt took no time.
+    seen = evidence_of(answered("a", ttft_ms=50, prompt_tokens=1_000, cached_tokens=960))
+    assert (seen.ttft_ms, seen.prompt_tokens) == (50, 40)
+
+
 def test_what_cannot_be_divided_says_nothing():
     seen = evidence_of(
         answered("untimed", latency_ms=900, prompt_tokens=100, completion_tokens=10),
