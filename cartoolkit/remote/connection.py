@@ -65,6 +65,7 @@ class Connection:
         client: AsyncOpenAI | None,
     ) -> None:
         self.model = model
+        self.address = address
         self.timeout = timeout
         self.place = _place(address)
         self._key = key

@@ -235,6 +235,16 @@ class RemoteEngine:
         )
 
     @property
+    def model(self) -> str:
+        """The model as the server calls it."""
+        return self._connection.model
+
+    @property
+    def address(self) -> str:
+        """Where the server's interface begins."""
+        return self._connection.address
+
+    @property
     def session(self) -> Session | None:
         """The session that was started last."""
         return self._session

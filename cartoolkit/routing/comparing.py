@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cartoolkit.errors import ProbeFailed
+from cartoolkit.errors import CartoolkitError, InvalidRequest
 from cartoolkit.intents import WORKLOADS
 from cartoolkit.notices import say
 from cartoolkit.routing.chooser import Chooser
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cartoolkit.routing.situation import Demand
     from cartoolkit.routing.traffic import Traffic
 
-__all__ = ["Comparer", "probe_frame"]
+__all__ = ["Comparer"]
 
 
 class Comparer(Chooser):
@@ -44,20 +44,22 @@ class Comparer(Chooser):
             options: of `probing.probe`, such as `prompt_lengths`, `repeats` or `quality=False`.
 
         Returns:
-            One row a model, see `probe_frame`.
+            One row a model, see `probe_table.probe_frame`.
 
         Raises:
             ModelNotFound, ProbeFailed: a model that was named is not there or cannot be measured.
             InvalidRequest: an option is out of range.
         """
+        from cartoolkit.routing.probe_table import probe_frame
+
         known = Registry(self.models)
         named = [known.get(name) for name in models]
         measured = []
         for row in named or [row for row in known if row.is_local and row.available and row.weights_ready]:
             try:
                 measured.append(self._probe(row, options))
-            except ProbeFailed as error:
-                if named:
+            except CartoolkitError as error:
+                if named or isinstance(error, InvalidRequest):
                     raise
                 say(f"{row.id} was not measured: {error}")
         return probe_frame(measured)
@@ -166,25 +168,3 @@ class Comparer(Chooser):
         """What the outcomes say of each model; see `scoreboard.scoreboard`."""
         self.history.refresh()
         return scoreboard(self.history.tracker.profiles.values(), by_task=by_task)
-
-
-def probe_frame(probes: Iterable[Probe]) -> pd.DataFrame:
-    """One row a measurement, indexed by model: its figures, and ``first token`` at each prompt length.
-
-    Times are medians in milliseconds, memory is in millions of bytes, ``quality`` the share of right answers
-    with its 95 % interval. What was not measured is missing.
-    """
-    import pandas as pd
-
-    rows = {probe.model_id: _cells(probe) for probe in probes}
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
-
-
-def _cells(probe: Probe) -> dict[str, object]:
-    names = ("load_ms", "ttft_ms", "prefill_tokens_per_second", "tokens_per_second", "ram_mb", "quality")
-    figures = {name: figure.value if (figure := getattr(probe, name)) else None for name in names}
-    points = {f"first token at {point.prompt_tokens}": point.ttft_ms.value for point in probe.points}
-    ends = {"quality_low": None, "quality_high": None, "items": len(probe.items)}
-    if probe.quality is not None:
-        ends |= {"quality_low": probe.quality.low, "quality_high": probe.quality.high}
-    return {"engine": probe.engine, "device": probe.device, "dtype": probe.dtype, **points, **figures, **ends}

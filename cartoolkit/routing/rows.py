@@ -90,9 +90,10 @@ def _now(model: ModelSchema, measurements: MeasurementStore, shelved: Shelved) -
 
 def _why_not(model: ModelSchema, lost: Collection[str]) -> str:
     """Why a row that is declared to be available is not, just now; "" if it is."""
-    if model.id in lost and not model.source.location:
+    is_elsewhere = model.source.kind in {"remote_api", "local_server"}
+    if model.id in lost and (is_elsewhere or not model.source.location):
         return "its engine was closed"
-    if model.source.kind in {"remote_api", "local_server"}:
+    if is_elsewhere:
         from cartoolkit.remote import why_unusable
 
         return why_unusable(model)
@@ -163,11 +164,12 @@ def row_of_engine(answerer: Answerer, registry: Registry, *, taken: Collection[s
 
 
 def _source_of(answerer: Answerer, engine: EngineName | None) -> Source:
-    """Of an engine that was handed over: there is no place to load it from again."""
+    """Of an engine that was handed over. A server's address tells it from others that serve that name."""
     if isinstance(answerer, Engine):
         return Source(kind="folder", engine=engine)
     is_here = answerer.info.device.startswith(_THIS_MACHINE)
-    return Source(kind="local_server" if is_here else "remote_api")
+    address, model = (str(getattr(answerer, name, "")) for name in ("address", "model"))
+    return Source(kind="local_server" if is_here else "remote_api", location=address, model=model)
 
 
 def _name_of(row: ModelSchema) -> str:

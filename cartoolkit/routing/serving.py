@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cartoolkit.errors import EngineBusy, EngineClosed, EngineError, InvalidRequest
+from cartoolkit.errors import EngineBusy, EngineClosed, EngineError, InvalidRequest, ModelNotFound
 from cartoolkit.notices import in_words
 from cartoolkit.routing.filters import memory_needed_mb
 from cartoolkit.routing.rows import Shelved
@@ -77,7 +77,7 @@ def open_answerer(model: ModelSchema) -> Answerer:
 
     Raises:
         CartoolkitError: as for `cartoolkit.load` and `cartoolkit.remote.connect`.
-        InvalidRequest: the row does not say where its weights are, or which engine runs them.
+        ModelNotFound: the row does not say where its weights are.
     """
     source = model.source
     if answers_elsewhere(model):
@@ -91,7 +91,7 @@ def open_answerer(model: ModelSchema) -> Answerer:
             context_length=model.context_length,
         )
     if not source.location:
-        raise InvalidRequest(
+        raise ModelNotFound(
             f"{model.id} has no location, so it cannot be loaded.",
             hint="Give source.location: a folder, a catalog name or a hub name; or add a loaded engine.",
         )
@@ -267,18 +267,20 @@ class Shelf:
         ]
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Let go of everything that was opened here."""
         with self._lock:
-            slots, self._slots = list(self._slots.values()), {}
-        for slot in slots:
-            if slot.own and slot.live and answers_elsewhere(slot.model):
+            own = [slot for slot in self._slots.values() if slot.own]
+            self._slots = {name: slot for name, slot in self._slots.items() if not slot.own}
+        for slot in own:
+            if slot.live and answers_elsewhere(slot.model):
                 slot.live.close()
-        slots.clear()
+            slot.answerer = None
         gc.collect()
 
 
 def _can_be_opened(model: ModelSchema) -> bool:
-    return bool(model.source.location)
+    """Whether the row says enough; a connection that was handed over may have had a key of its own."""
+    return bool(model.source.location) and not answers_elsewhere(model)
 
 
 def _is_busy(answerer: Answerer) -> bool:
@@ -309,6 +311,9 @@ def _outcome_of(opening: Future[Answerer], model: ModelSchema) -> Answerer:
     error = opening.exception()
     if error is None:
         return opening.result()
+    if isinstance(error, InvalidRequest):
+        # The row is at fault then, and not the request: another model may answer it.
+        raise EngineError(f"{model.id} cannot be loaded: {error}", hint=error.hint) from error
     if isinstance(error, Exception):
         raise error.with_traceback(None)
     raise EngineError(f"loading {model.id} raised {type(error).__name__}: {in_words(error)}.") from error

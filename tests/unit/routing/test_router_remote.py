@@ -109,5 +109,6 @@ def test_an_engine_on_a_server_that_was_handed_over_answers_for_a_row_of_its_own
     with connect("parrot", base_url=server.address) as engine:
         added = router.add(engine)
         assert (added.id, added.source.kind) == ("openai/parrot", "local_server")
+        assert (added.source.location, added.source.model) == (server.address, "parrot")
         assert ask(router).text == "Hello there."
     assert router.models.to_frame().loc["openai/parrot", "because"] == "its engine was closed"

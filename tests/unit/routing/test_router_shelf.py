@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from model_rows import local, row
 
-from cartoolkit.errors import EngineBusy, EngineClosed, EngineError
-from cartoolkit.routing.serving import Shelf
+from cartoolkit.errors import EngineBusy, EngineClosed, EngineError, InvalidRequest, ModelNotFound
+from cartoolkit.routing.serving import Shelf, open_answerer
 from cartoolkit.trace import ModelInfo
 
 
@@ -222,11 +222,21 @@ def test_an_interrupt_ends_the_wait_and_the_opening_goes_on(opener):
     assert opener.opened == ["torch/a"]
 
 
-def test_closing_lets_go_of_everything_and_closes_connections_only(opener):
+def test_closing_lets_go_of_what_was_opened_here_and_closes_connections(opener):
     shelf, mine = shelf_with(opener), Idle("mine")
     shelf.put(local("torch/mine"), mine)
     with shelf.take(row("acme/large", "remote_api")) as connection, shelf.take(folder("torch/a")) as own:
         pass
     shelf.close()
-    assert shelf.loaded == frozenset()
+    assert shelf.loaded == {"torch/mine"}
     assert (connection.closed, own.closed, mine.closed) == (True, False, False)
+
+
+def test_a_row_that_cannot_be_loaded_is_no_fault_of_the_request():
+    def refuse(model):
+        raise InvalidRequest("no such engine.")
+
+    with pytest.raises(EngineError, match=r"torch/a cannot be loaded: no such engine\."):
+        shelf_with(refuse).take(folder("torch/a")).__enter__()
+    with pytest.raises(ModelNotFound, match="torch/a has no location, so it cannot be loaded"):
+        Shelf(open_answerer, lambda: None).take(local("torch/a")).__enter__()
