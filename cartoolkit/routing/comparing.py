@@ -139,12 +139,15 @@ class Comparer(Chooser):
             task: the kind of answer.
 
         Returns:
-            See `baselines.baselines`; empty with a note if fewer than two models have been probed.
+            See `baselines.baselines`; empty if fewer than two models have been probed, which is said.
         """
         from cartoolkit.routing.baselines import baselines
 
         decisions = {name: self.weigh(workload=name, demand=demand, task=task) for name in workloads}
-        return baselines(self.probes, decisions)
+        table = baselines(self.probes, decisions)
+        if table.empty:
+            say(table.attrs["note"])
+        return table
 
     def simulate(
         self,
