@@ -1,4 +1,4 @@
-"""The RouterTable without a front end: what a browser would say is said by hand, what it hears is recorded."""
+"""The RouterTable without a front end: what a browser would say is said by hand, what it hears is kept."""
 
 import logging
 import sys
