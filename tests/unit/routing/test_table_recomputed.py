@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -187,3 +188,53 @@ def test_the_order_is_that_of_the_worth_after_the_one_that_was_drawn(made):
     worths = [line["worth"] for line in rest]
     assert worths == sorted(worths, reverse=True)
     assert sum(line["wins"] for line in (first, *rest)) == pytest.approx(1)
+
+
+# -- a change for the better never costs a place ---------------------------------------------------
+
+CHANGES = st.sampled_from(["probe", "benchmark", "verdicts", "price", "first token", "speed", "observed"])
+
+
+def rank_of_the_first(fields, evidence, others, about):
+    models = [row("any/m0", **fields), *others]
+    wanted, demand, machine, seen = about
+    decision = weigh(models, wanted, demand, machine=machine, evidence=seen | {"any/m0": evidence})
+    return next(each.rank for each in decision.candidates if each.model.id == "any/m0")
+
+
+def changed(fields, evidence, what, figure):
+    """The row and its evidence with one figure set; a higher `figure` is for the better."""
+    performance = fields["performance"]
+    slow = 1 / max(figure, 1e-3)
+    if what == "probe":
+        return fields | {"quality": {"value": figure, "n": 30}}, evidence
+    if what == "benchmark":
+        return fields | {"benchmarks": [{"name": "exam", "score": figure}]}, evidence
+    if what == "verdicts":
+        return fields, replace(evidence, quality=figure, graded=9)
+    if what == "price":
+        rates = {"input_per_mtok": slow, "output_per_mtok": slow}
+        return fields | {"cost": rates}, evidence
+    if what == "observed":
+        return fields, replace(evidence, ttft_ms=1_000 * slow, ms_per_token=slow)
+    name, value = {
+        "first token": ("ttft_ms", 1_000 * slow),
+        "speed": ("tokens_per_second", 100 * max(figure, 1e-3)),
+    }[what]
+    return fields | {"performance": performance | {name: value}}, evidence
+
+
+@STEADY
+@given(ROWS, st.lists(ROWS, min_size=1, max_size=3), SEEN, SEEN, profiles(), TOKENS, SHARES, SHARES, CHANGES)
+def test_a_better_figure_never_costs_a_model_a_place(
+    fields, given, evidence, of_others, weights, tokens, one, other, what
+):
+    fields = fields | {"weights_ready": True}
+    others = [row(f"any/m{n}", **each) for n, each in enumerate(given, start=1)]
+    seen = {model.id: of_others for model in others}
+    about = Plan(weights, "chat"), Demand(tokens, tokens), Machine(), seen
+    worse, better = sorted((one, other))
+    ranks = [
+        rank_of_the_first(*changed(fields, evidence, what, each), others, about) for each in (worse, better)
+    ]
+    assert ranks[1] <= ranks[0]
