@@ -200,11 +200,13 @@ class Routed:
         return f"<Routed to {self.model_id}{tried}: {self.text[:60]!r}>"
 
     def _repr_html_(self) -> str:
-        """The story, the answer's still view, and the decision folded away below it."""
+        """Who answered, the answer's still view, which tells the story, and the decision folded away."""
+        before = (attempt for attempt in self.attempts if attempt is not self.answered)
+        failed = ", ".join(f"{each.model_id} {_WORDS[each.reason]}" for each in before)
+        line = f"<b>{html.escape(self.model_id)}</b> answered"
         return (
-            f"<p>{html.escape(self.story)}</p>{self.trace.to_html()}"
-            f"<details><summary>Why {html.escape(self.model_id)}</summary>{self.decision._repr_html_()}"
-            "</details>"
+            f"<p>{line}{html.escape(f'; {failed}' if failed else '')}.</p>{self.trace.to_html()}"
+            f"<details><summary>How it was decided</summary>{self.decision._repr_html_()}</details>"
         )
 
 

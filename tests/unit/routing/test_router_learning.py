@@ -186,12 +186,13 @@ def test_a_router_shows_itself(router):
     assert "weights_ready" in html
 
 
-def test_an_answer_shows_its_story_its_trace_and_its_decision(router, engines):
+def test_an_answer_shows_who_gave_it_its_trace_and_the_decision(router, engines):
     ill(engines, a=raising(RuntimeError("<b>gone</b>")))
     answer = ask(router)
     assert repr(answer) == "<Routed to script/b, after 1 other: 'bbb'>"
     html = answer._repr_html_()
     assert "&lt;b&gt;gone&lt;/b&gt;" in html
     assert "<b>gone</b>" not in html
-    assert "Why script/b" in html
+    assert html.startswith("<p><b>script/b</b> answered; script/a failed.</p>")
+    assert "How it was decided" in html
     assert answer.trace.to_html() in html
