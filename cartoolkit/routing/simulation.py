@@ -209,7 +209,7 @@ class TrafficSimulation:
         return ax
 
 
-_STYLES = ("-", "--", "-.", ":", (0, (5, 1)))
+_STYLES = ("-", "--", "-.", ":", (0, (8, 3)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 4)))
 
 
 def _axes() -> Axes:
