@@ -7,11 +7,13 @@ template, no end, and nothing recorded but the tokens. A server is asked as it l
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from cartoolkit.engine import Engine
 from cartoolkit.errors import InvalidRequest, ProbeFailed
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ProbeOptions", "chosen_items", "graded_quality", "measure", "require_the_rows_engine"]
 
+_Measured = TypeVar("_Measured")
+
 _LONGEST_ANSWER = 24
 _SPEED_WORDS = 16
 _LONG_ANSWER = "Write down the numbers from one to one hundred, each one as a word."
@@ -54,6 +58,8 @@ class ProbeOptions(Row):
         quality: ask the questions of `probe_items`.
         items: at most so many of them, of all kinds and splits; None asks all.
         loads: timed loads, beside the first one.
+        patience: seconds that first tokens may take, and that decoding may take; a slow model gets fewer
+            repeats, and its longest prompts are left out. None waits for all.
     """
 
     prompt_lengths: tuple[int, ...] = (32, 128, 512)
@@ -62,6 +68,7 @@ class ProbeOptions(Row):
     quality: bool = True
     items: int | None = None
     loads: int = 3
+    patience: float | None = 60.0
 
     def require_sense(self) -> None:
         """Refuse what cannot be measured.
@@ -77,6 +84,8 @@ class ProbeOptions(Row):
             require_number(name, getattr(self, name), least=least, whole=True)
         if self.items is not None:
             require_number("items", self.items, least=4, whole=True)
+        if self.patience is not None:
+            require_number("patience", self.patience, least=0)
 
 
 def require_the_rows_engine(model: ModelSchema, engine: Answerer) -> None:
@@ -185,17 +194,36 @@ class _AtWork:
         """Prompt length in tokens -> milliseconds to the first token, one a repeat."""
         lengths = self._lengths_that_fit(options.prompt_lengths)
         words_for = self._words_for()
-        total, done = len(lengths) * (options.repeats + 1), 0
+        patience = math.inf if options.patience is None else options.patience / len(lengths)
         times: dict[int, list[float]] = defaultdict(list)
-        for length in lengths:
-            timed: list[_Timed] = []
-            for _ in range(options.repeats + 1):
-                self._report("first tokens", done, total)
-                timed.append(self._first_token(words_for(length)))
-                done += 1
-            kept = sorted(timed[1:], key=lambda each: each.prompt_tokens)
-            times[kept[len(kept) // 2].prompt_tokens] += [each.ttft_ms for each in timed[1:]]
+        for place, length in enumerate(lengths):
+            if times and (expected := self._expected_seconds(times, length)) * 2 > patience:
+                self._note(
+                    f"Prompts of {length:,} tokens were left out: one would take about {expected:.0f} s."
+                )
+                continue
+            self._report("first tokens", place, len(lengths))
+            timed = self._repeated(partial(self._first_token, words_for(length)), options.repeats, patience)
+            kept = sorted(each.prompt_tokens for each in timed)
+            times[kept[len(kept) // 2]] += [each.ttft_ms for each in timed]
         return dict(times)
+
+    @staticmethod
+    def _expected_seconds(times: dict[int, list[float]], length: int) -> float:
+        """What a prompt takes at most, by the longest one so far: in proportion to its length."""
+        longest = max(times)
+        return min(times[longest]) / 1000 * length / longest
+
+    def _repeated(self, measure: Callable[[], _Measured], repeats: int, patience: float) -> list[_Measured]:
+        """So many measurements, at least one and fewer when patience is over, after one that is dropped."""
+        deadline = time.monotonic() + patience
+        measure()
+        found = [measure()]
+        while len(found) < repeats and time.monotonic() < deadline:
+            found.append(measure())
+        if len(found) < repeats:
+            self._note(f"Some figures come from fewer than {repeats} repeats, as the model is slow.")
+        return found
 
     def _lengths_that_fit(self, lengths: Sequence[int]) -> list[int]:
         window = self._engine.info.context_length
@@ -246,12 +274,10 @@ class _AtWork:
 
     def speed(self, options: ProbeOptions) -> Figure | None:
         """Median of tokens a second between the first and the last token of an answer."""
-        speeds: list[float] = []
-        for done in range(options.repeats + 1):
-            self._report("decoding", done, options.repeats + 1)
-            speed = self._one_speed(options.answer_tokens)
-            if speed is not None and done:
-                speeds.append(speed)
+        self._report("decoding", 0, 1)
+        patience = math.inf if options.patience is None else options.patience
+        found = self._repeated(partial(self._one_speed, options.answer_tokens), options.repeats, patience)
+        speeds = [speed for speed in found if speed is not None]
         if not speeds:
             self._note("No decoding speed: the answers had fewer than two tokens, or nobody counted them.")
         return median_figure(speeds) if speeds else None

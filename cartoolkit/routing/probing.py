@@ -37,6 +37,7 @@ def probe(
     quality: bool = True,
     items: int | None = None,
     loads: int = 3,
+    patience: float | None = 60.0,
     progress: Report | None = None,
 ) -> Probe:
     """Measure a model: first tokens, decoding speed, memory, load time, and answers to known questions.
@@ -51,9 +52,12 @@ def probe(
             are left out, which the measurement's notes say.
         repeats: measurements of each kind; from six on a median has an interval.
         answer_tokens: length of the answers whose decoding speed is taken.
-        quality: ask the questions of `probe_items`, which takes the most time.
+        quality: ask the questions of `probe_items`, some 160 answers of a few tokens.
         items: at most so many questions; None asks all.
         loads: timed loads, beside a first one that also fills the system's cache.
+        patience: seconds that first tokens may take, and that decoding may take; a slow model gets fewer
+            repeats, and its longest prompts are left out, which the notes say. None waits for all. All of the
+            questions are asked even so, since models are compared by the same ones.
         progress: called with what is going on, how much of it is done, and how much there is.
 
     Raises:
@@ -64,7 +68,7 @@ def probe(
     """
     options = _options(
         prompt_lengths=tuple(prompt_lengths), repeats=repeats, answer_tokens=answer_tokens, quality=quality,
-        items=items, loads=loads,
+        items=items, loads=loads, patience=patience,
     )  # fmt: skip
     report = progress or _nobody_listens
     if engine is not None:

@@ -13,7 +13,7 @@ from cartoolkit.routing.probe_texts import ProbeTexts
 from cartoolkit.routing.probing import probe
 
 MODEL = row("lab/scripted", "folder")
-QUICK = {"prompt_lengths": (64, 256), "repeats": 2, "answer_tokens": 8, "quality": False}
+QUICK = {"prompt_lengths": (64, 256), "repeats": 2, "answer_tokens": 8, "quality": False, "patience": None}
 
 
 def measured(engine, **options):
@@ -84,6 +84,22 @@ def test_no_length_that_fits_is_an_error():
         measured(engine, prompt_lengths=(512, 600))
 
 
+def test_a_slow_model_gets_fewer_repeats_and_no_long_prompts():
+    """10 ms a forward of four tokens: some 0.16 s for 64 tokens, so 2,048 would take 5 s."""
+    with scripted_engine(delay=0.01) as engine:
+        found = measured(engine, prompt_lengths=(64, 2048), repeats=50, patience=1.0)
+    assert len(found.points) == 1
+    assert 1 <= found.points[0].ttft_ms.n < 50
+    assert found.notes[0] == "Some figures come from fewer than 50 repeats, as the model is slow."
+    assert found.notes[1].startswith("Prompts of 2,048 tokens were left out: one would take about ")
+
+
+def test_without_patience_one_measurement_is_kept_all_the_same():
+    with scripted_engine() as engine:
+        found = measured(engine, prompt_lengths=(64,), repeats=6, patience=0)
+    assert (found.points[0].ttft_ms.n, found.tokens_per_second.n) == (1, 1)
+
+
 def test_one_length_gives_a_first_token_and_no_prefill_speed():
     with scripted_engine() as engine:
         found = measured(engine, prompt_lengths=(64,))
@@ -128,7 +144,7 @@ def test_progress_counts_up_to_what_there_is():
     heard = []
     with scripted_engine() as engine:
         measured(engine, quality=True, items=4, progress=lambda *told: heard.append(told))
-    assert [told for told in heard if told[0] == "first tokens"] == [("first tokens", n, 6) for n in range(6)]
+    assert [told for told in heard if told[0] == "first tokens"] == [("first tokens", n, 2) for n in range(2)]
     assert [told for told in heard if told[0] == "questions"] == [("questions", n, 4) for n in range(4)]
 
 
@@ -157,6 +173,7 @@ def test_a_row_without_a_place_must_come_with_its_engine():
     [
         {"prompt_lengths": ()}, {"prompt_lengths": (0,)}, {"prompt_lengths": ("many",)}, {"repeats": 0},
         {"answer_tokens": 1}, {"items": 0}, {"loads": 0}, {"repeats": 1.5},
+        {"patience": -1.0},
     ],
     ids=str,
 )  # fmt: skip
