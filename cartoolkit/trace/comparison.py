@@ -16,6 +16,7 @@ import pandas as pd
 
 from cartoolkit.errors import TraceError
 from cartoolkit.trace.glyphs import visible_line
+from cartoolkit.trace.summary import why_uninspected
 from cartoolkit.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def compare(a: Trace | HasTrace, b: Trace | HasTrace) -> Comparison:
     for trace, name in ((a, "first"), (b, "second")):
         if len(trace) and np.isnan(trace.columns["entropy"]).any():
             raise TraceError(
-                f"the {name} run was decoded with inspect=False, so there is nothing to compare."
+                f"the {name} run was {why_uninspected(trace.header)}, so there is nothing to compare."
             )
     parted = _parting(a, b)
     steps = min(len(a), len(b)) if parted is None else parted + 1

@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from cartoolkit.trace.glyphs import clip, probability, visible, visible_line
 from cartoolkit.trace.look_ups import look_ups_of
 from cartoolkit.trace.metrics import low_runs
+from cartoolkit.trace.summary import why_uninspected
 from cartoolkit.trace.text import token_label
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
     from cartoolkit.trace.comparison import Comparison
+    from cartoolkit.trace.header import TraceHeader
     from cartoolkit.trace.step import Candidate, Step
     from cartoolkit.trace.trace import Trace
 
@@ -62,7 +64,7 @@ def plot_confidence(trace: Trace, ax: Axes | None = None, *, threshold: float, w
     ax = ax or plt.subplots(figsize=(9, 3), layout="constrained")[1]
     values = trace.columns["max_prob"].astype(np.float64)
     _frame(ax, trace)
-    if not _has_something_to_show(ax, values):
+    if not _has_something_to_show(ax, values, trace.header):
         return ax
     for i, (first, end) in enumerate(low_runs(values, threshold, window)):
         label = f"≥ {window} in a row" if i == 0 else None
@@ -94,7 +96,7 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ax.set_ylabel("raw probability")
     ax.set_ylim(-0.03, 1.03)
     ax.spines[["top", "right"]].set_visible(False)
-    if not _has_something_to_show(ax, frame["logprob_a"].to_numpy(np.float64)):
+    if not _has_something_to_show(ax, frame["logprob_a"].to_numpy(np.float64), a.header):
         return ax
     ax.bar(frame.index, frame["total_variation"], color=_LOW, alpha=0.45, label="total variation (at least)")
     curves = (("logprob_a", "first", a, _CURVE, "-"), ("logprob_b", "second", b, _CUT, "--"))
@@ -118,13 +120,13 @@ def _frame(ax: Axes, trace: Trace) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _has_something_to_show(ax: Axes, values: np.ndarray) -> bool:
+def _has_something_to_show(ax: Axes, values: np.ndarray, header: TraceHeader) -> bool:
     if len(values) and not np.isnan(values).all():
         ax.grid(axis="y", color="#d9dee3", linewidth=0.7)
         ax.set_axisbelow(True)
         return True
-    reason = "decoded with inspect=False: no probabilities were recorded" if len(values) else "no tokens yet"
-    _say(ax, reason)
+    reason = f"{why_uninspected(header)}: no probabilities were recorded"
+    _say(ax, reason if len(values) else "no tokens yet")
     return False
 
 
@@ -233,7 +235,9 @@ def _with_rest(probs: list[float]) -> list[float]:
 
 def _name_candidates(ax: Axes, step: Step, shown: list[Candidate], vocab_size: int) -> None:
     names = [_candidate_name(c) for c in shown]
-    ax.set_yticks(range(len(names) + 1), [*names, f"{max(0, vocab_size - len(shown)):,} others"], fontsize=9)
+    # Where a server has the vocabulary, nobody knows how many they are.
+    count = f"{max(0, vocab_size - len(shown)):,} " if vocab_size else ""
+    ax.set_yticks(range(len(names) + 1), [*names, f"{count}others"], fontsize=9)
     ax.tick_params(axis="y", length=0)
     for text, candidate in zip(ax.get_yticklabels(), shown, strict=False):
         _plain(text)

@@ -35,7 +35,7 @@ from cartoolkit.trace.html_style import (
 from cartoolkit.trace.look_ups import RETRIEVAL, look_ups_of
 from cartoolkit.trace.look_ups_html import look_up_cards, look_up_lines, look_up_mark
 from cartoolkit.trace.policy_text import policy_name, retriever_name, trigger_in_words
-from cartoolkit.trace.summary import ending, figures, least_sure, settings, where
+from cartoolkit.trace.summary import ending, figures, least_sure, settings, where, why_uninspected
 from cartoolkit.trace.text import token_label
 
 if TYPE_CHECKING:
@@ -180,7 +180,8 @@ def _legend(trace: Trace, metric: str, threshold: float, *, from_passages: bool)
     if not len(trace):
         return ""
     if not _inspected(trace):
-        sentence = "Decoded with inspect=False: no probabilities were recorded."
+        reason = why_uninspected(trace.header)
+        sentence = f"{reason[0].upper()}{reason[1:]}: no probabilities were recorded."
         return f'<div style="{SMALL};margin-top:8px">{sentence}</div>'
     scale = "".join(
         f'<span style="background:{_tint(doubt)};color:{INK};padding:0 7px">&nbsp;</span>'

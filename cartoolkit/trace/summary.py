@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cartoolkit.trace.header import TraceHeader
     from cartoolkit.trace.trace import Trace
 
-__all__ = ["ending", "figures", "least_sure", "settings", "where"]
+__all__ = ["ending", "figures", "least_sure", "settings", "where", "why_uninspected"]
 
 _ENDINGS = {
     "": "not ended yet",
@@ -79,6 +79,12 @@ def figures(trace: Trace, threshold: float) -> list[str]:
         few = _count(int((below < threshold).sum()), "token")
         parts.append(f"below {threshold:g}: {few}, {_count(runs, 'run')} of 3 or more")
     return [*parts, *_prompt_figures(trace)]
+
+
+def why_uninspected(header: TraceHeader) -> str:
+    """Why a run holds no distributions, or only a part of each."""
+    asked = header.params.get("inspect", True)
+    return "told by a server" if header.provider is not None and asked else "decoded with inspect=False"
 
 
 def _unit(trace: Trace) -> str:

@@ -173,6 +173,7 @@ def test_a_step_without_tokens_says_that_it_is_a_chunk(engine, server):
     assert result.trace.header.provider.unit == "chunk"
     assert "chunks" in kinds(result)
     assert "a step is a chunk" in result.trace.to_html()
+    assert "Told by a server: no probabilities" in result.trace.to_html()
 
 
 def test_the_speed_of_chunks_is_told_in_tokens(engine, server):

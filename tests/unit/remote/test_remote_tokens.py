@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from speaking_server import chunk, said, token, words
 
+from cartoolkit.errors import TraceError
 from cartoolkit.trace import Trace
+from cartoolkit.trace.comparison import compare
 
 
 def answered(engine, server, *chunks, **settings):
@@ -182,7 +184,7 @@ def test_such_a_trace_shows_itself_and_is_saved_bit_for_bit(engine, server, tmp_
     assert "&lt;b&gt;" in trace.to_html()
     assert len(trace.to_frame(candidates=True)) == 7
     trace.plot_confidence()
-    trace.plot_candidates(0)
+    assert [label.get_text() for label in trace.plot_candidates(0).get_yticklabels()][-1] == "others"
 
 
 def test_a_run_with_some_tokens_told_and_some_not_says_that_steps_are_chunks(engine, server):
@@ -197,3 +199,10 @@ def test_without_inspection_steps_are_chunks_and_nothing_is_complained_of(engine
     trace = engine.generate("Hi", inspect=False).trace
     assert trace.header.provider.unit == "chunk"
     assert trace.events == []
+    assert "Decoded with inspect=False" in trace.to_html()
+
+
+def test_runs_of_servers_are_not_compared_token_by_token(engine, server):
+    trace = answered(engine, server, *told("a", "b"))
+    with pytest.raises(TraceError, match="the first run was told by a server"):
+        compare(trace, trace)
