@@ -53,6 +53,7 @@ _SAID = {
     "prompt_tokens": "A prompt",
     "output_tokens": "An answer",
 }
+_BOUNDS: dict[What, str] = {"max_cost_usd": "price", "max_latency_ms": "time"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,18 +274,18 @@ def _looser(what: What, costs: Sequence[float], now: float | None) -> Iterator[t
         return
     for cost in costs:
         if cost > now:
-            yield cost, f"A limit of {_amount(what, cost)}"
-    yield None, "No limit on the price" if what == "max_cost_usd" else "No limit on the time"
+            yield cost, f"A {_BOUNDS[what]} limit of {_amount(what, cost)}"
+    yield None, f"No {_BOUNDS[what]} limit"
 
 
 def _tighter(what: What, costs: Sequence[float], now: float | None) -> Iterator[tuple[float, str]]:
     """Bounds below the present one, the nearest first: a hair below what a model costs."""
     if now is None and what == "max_cost_usd":
-        yield max(costs, default=0.0), "Any limit on the price"  # shuts out what has no known price
+        yield max(costs, default=0.0), f"Any {_BOUNDS[what]} limit"  # shuts out what has no known price
     for cost in reversed(costs):
         bound = math.nextafter(cost, -math.inf)
         if bound >= 0 and (now is None or bound < now):
-            yield bound, f"A limit below {_amount(what, cost)}"
+            yield bound, f"A {_BOUNDS[what]} limit below {_amount(what, cost)}"
 
 
 def _amount(what: What, cost: float) -> str:

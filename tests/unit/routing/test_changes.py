@@ -68,33 +68,33 @@ def test_the_prompt_from_which_reading_takes_too_long():
 def test_the_price_below_which_the_good_one_is_too_dear():
     # 1,000 tokens at 10 dollars a million
     found = change(two(demand=Demand(prompt_tokens=1000)), "max_cost_usd")
-    assert (found.model_id, found.text) == (QUICK, f"A limit below $0.01 a call → {QUICK}.")
+    assert (found.model_id, found.text) == (QUICK, f"A price limit below $0.01 a call → {QUICK}.")
     assert found.value == math.nextafter(0.01, 0)
 
 
 def test_a_limit_that_is_too_tight_is_loosened_to_what_the_better_one_costs():
     found = change(two(demand=Demand(prompt_tokens=1000, max_cost_usd=0.002)), "max_cost_usd")
     assert (found.value, found.model_id) == (0.01, GOOD)
-    assert found.text == f"A limit of $0.01 a call → {GOOD}."
+    assert found.text == f"A price limit of $0.01 a call → {GOOD}."
 
 
 def test_a_limit_that_nobody_is_known_to_keep_is_taken_away():
     situation = two(demand=Demand(prompt_tokens=1000, max_cost_usd=0.002))
     unpriced = situation.models[0].model_copy(update={"cost": type(situation.models[0].cost)()})
     found = change(replace(situation, models=(unpriced, situation.models[1])), "max_cost_usd")
-    assert (found.value, found.model_id, found.text) == (None, GOOD, f"No limit on the price → {GOOD}.")
+    assert (found.value, found.model_id, found.text) == (None, GOOD, f"No price limit → {GOOD}.")
 
 
 def test_a_model_of_unknown_price_is_shut_out_by_any_limit():
     situation = two(demand=Demand(prompt_tokens=1000))
     unpriced = situation.models[0].model_copy(update={"cost": type(situation.models[0].cost)()})
     found = change(replace(situation, models=(unpriced, situation.models[1])), "max_cost_usd")
-    assert (found.model_id, found.text) == (QUICK, f"Any limit on the price → {QUICK}.")
+    assert (found.model_id, found.text) == (QUICK, f"Any price limit → {QUICK}.")
 
 
 def test_a_time_limit_shuts_the_slow_one_out():
     found = change(two(), "max_latency_ms")
-    assert (found.model_id, found.text) == (QUICK, f"A limit below 1,500 ms → {QUICK}.")
+    assert (found.model_id, found.text) == (QUICK, f"A time limit below 1,500 ms → {QUICK}.")
 
 
 def test_requirements_that_the_good_one_does_not_meet():
@@ -203,7 +203,16 @@ def rows(draw, model_id):
 @st.composite
 def situations(draw):
     models = tuple(draw(rows(f"any/{name}")) for name in "abcd"[: draw(st.integers(1, 4))])
-    counts = st.builds(Evidence, st.integers(0, 50), st.integers(0, 50))
+    counts = st.builds(
+        Evidence,
+        successes=st.integers(0, 50),
+        failures=st.integers(0, 50),
+        ttft_ms=some,
+        started=st.integers(0, 50),
+        prompt_tokens=some,
+        ms_per_token=st.none() | st.floats(0.1, 100),
+        paced=st.integers(0, 50),
+    )
     evidence = {model.id: draw(counts) for model in models if draw(st.booleans())}
     demand = Demand(
         prompt_tokens=draw(st.integers(0, 5000)),
