@@ -249,7 +249,7 @@ def _end(attempt: Attempt, answer: Attempt) -> str:
     took = "" if attempt.latency_ms is None else f" after {attempt.latency_ms:,.0f} ms"
     end = f"It {_WORDS[attempt.reason]}{took}: {attempt.message.rstrip('.')}."
     partial = attempt is answer and attempt.reason == "timeout"
-    return f"{end} Nobody else answered, so what it had written is returned." if partial else end
+    return f"{end} What it had written is the answer, since there is no other." if partial else end
 
 
 def with_story(trace: Trace, events: Sequence[Event]) -> Trace:

@@ -138,7 +138,7 @@ def test_running_out_of_time_hands_over_and_half_an_answer_is_not_lost(router, e
     assert slow.result.stop_reason == "local_decode_timeout"
     assert slow.text.startswith("a")
     assert [attempt.reason for attempt in slow.attempts] == ["timeout", "error", "error"]
-    assert slow.story.count("Nobody else answered, so what it had written is returned.") == 1
+    assert slow.story.count("What it had written is the answer, since there is no other.") == 1
     ill(engines, b=None)
     assert ask(router, time_limit=1.0).model_id != "script/a"
 

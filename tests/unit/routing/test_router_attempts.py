@@ -102,7 +102,7 @@ def test_a_partial_answer_is_told_for_what_it_is(decision):
     told = story(decision, [late, broken], late)
     assert told[0].text.endswith(
         "It ran out of time after 1,000 ms: the answer was cut after 1 s. "
-        "Nobody else answered, so what it had written is returned."
+        "What it had written is the answer, since there is no other."
     )
     assert [event.data["answered"] for event in told] == [True, False]
 
