@@ -9,7 +9,7 @@ What its row says::
 What is not known is replaced by a constant of this module, and the result is marked as assumed; only an
 unknown prefill speed adds nothing, which is what a provider's own latency includes.
 
-What earlier answers took, n of them, joins it by numbers of observations::
+What recent answers took, n of them and 50 at most, joins it by numbers of observations::
 
     first token  = (k · row + n · seen) / (k + n)
     answer       = (k · row + n · output_tokens · pace) / (k + n)

@@ -89,10 +89,11 @@ class Evidence:
         failures: calls that failed or whose answer was rejected.
         quality: moving average of the verdicts, 0 to 1; None before the first one.
         graded: how many verdicts it comes from.
-        ttft_ms: mean time to the first token, once the model is loaded; None if none was timed.
+        ttft_ms: mean time to the first token of recent answers, once the model is in memory; None if none
+            was timed.
         started: how many answers that comes from.
         prompt_tokens: mean number of prompt tokens that were read for it; None is not known.
-        ms_per_token: time that a token after the first took; None if none was timed.
+        ms_per_token: time that a token after the first took in recent answers; None if none was timed.
         paced: how many answers that comes from.
     """
 
@@ -118,17 +119,24 @@ class Evidence:
     @classmethod
     def of(cls, tally: Tally) -> Evidence:
         """What a tally of `outcomes` says: of all calls of a model, or of those of one task."""
+        started, paced = tally.started, tally.paced
         return cls(
             successes=tally.success_count,
             failures=tally.fail_count,
             quality=tally.ema_quality,
             graded=tally.judged,
-            ttft_ms=tally.mean_ttft_ms,
-            started=tally.started,
-            prompt_tokens=tally.mean_started_prompt,
-            ms_per_token=tally.ms_per_token,
-            paced=tally.paced,
+            ttft_ms=_ratio(sum(each.ttft_ms for each in started), len(started)),
+            started=len(started),
+            prompt_tokens=_ratio(sum(each.read_tokens or 0 for each in started), len(started)),
+            ms_per_token=_ratio(
+                sum(each.later_ms for each in paced), sum(each.later_tokens for each in paced)
+            ),
+            paced=len(paced),
         )
+
+
+def _ratio(whole: float, parts: int) -> float | None:
+    return whole / parts if parts else None
 
 
 NO_EVIDENCE = Evidence()

@@ -3,15 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from cartoolkit.routing.outcomes import Completion, Verdict
 
-__all__ = ["EMA_ALPHA", "Tally"]
+__all__ = ["EMA_ALPHA", "RECENT", "Tally", "Timing"]
 
 EMA_ALPHA = 0.2
 """Weight of the newest verdict in the moving average of quality; the last ten make up nine tenths of it."""
+
+
+RECENT = 50
+"""Answers whose times are remembered one by one."""
+
+
+class Timing(NamedTuple):
+    """How long an answer took, in parts.
+
+    Attributes:
+        ttft_ms: to the first token.
+        read_tokens: prompt tokens that were read for it; None is not known.
+        later_ms: from the first token to the last; 0 if that is not known.
+        later_tokens: tokens after the first; 0 if their number or time is not known.
+    """
+
+    ttft_ms: float
+    read_tokens: int | None
+    later_ms: float
+    later_tokens: int
+
+    @classmethod
+    def of(cls, row: Completion, ttft_ms: float) -> Timing:
+        """The times of an answer whose first token was timed."""
+        read = None if row.prompt_tokens is None else max(0, row.prompt_tokens - (row.cached_tokens or 0))
+        later = (row.completion_tokens or 0) - 1
+        if row.latency_ms is None or later < 1:
+            return cls(ttft_ms, read, 0.0, 0)
+        return cls(ttft_ms, read, row.latency_ms - ttft_ms, later)
 
 
 @dataclass(slots=True)
@@ -30,10 +59,8 @@ class Tally:
         quality_sum: of all verdicts, for their plain mean.
         timed, total_latency_ms: answers whose time is known, and their time. A call that failed is not among
             them: failing at once is not being fast.
-        started, total_ttft_ms, started_prompt_tokens: answers whose first token was timed and whose prompt's
-            length is known, the times' sum, and the prompts' tokens that had to be read.
-        paced, total_later_ms, later_tokens: answers whose first token and end were timed, the time between,
-            and the tokens after the first.
+        recent: times of the latest `RECENT` answers whose first token was timed, the newest last: how fast a
+            model is changes with what else a machine does.
         counted, prompt_tokens, completion_tokens: calls whose tokens are known, and their tokens.
         priced, usd: calls whose bill is known, and the bills' sum.
         estimated: of these, how many bills are estimates.
@@ -49,12 +76,7 @@ class Tally:
     quality_sum: float = 0.0
     timed: int = 0
     total_latency_ms: float = 0.0
-    started: int = 0
-    total_ttft_ms: float = 0.0
-    started_prompt_tokens: int = 0
-    paced: int = 0
-    total_later_ms: float = 0.0
-    later_tokens: int = 0
+    recent: tuple[Timing, ...] = ()
     counted: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -86,16 +108,8 @@ class Tally:
         if row.latency_ms is not None:
             self.timed += 1
             self.total_latency_ms += row.latency_ms
-        if row.ttft_ms is None:
-            return
-        if row.prompt_tokens is not None:
-            self.started += 1
-            self.total_ttft_ms += row.ttft_ms
-            self.started_prompt_tokens += max(0, row.prompt_tokens - (row.cached_tokens or 0))
-        if row.latency_ms is not None and (row.completion_tokens or 0) > 1:
-            self.paced += 1
-            self.total_later_ms += row.latency_ms - row.ttft_ms
-            self.later_tokens += (row.completion_tokens or 0) - 1
+        if row.ttft_ms is not None:
+            self.recent = (*self.recent, Timing.of(row, row.ttft_ms))[-RECENT:]
 
     def add_verdict(self, row: Verdict) -> None:
         """Count a verdict on one of its successes.
@@ -136,19 +150,14 @@ class Tally:
         return self.total_latency_ms / self.timed if self.timed else None
 
     @property
-    def mean_ttft_ms(self) -> float | None:
-        """Mean time to the first token; None if no such time is known."""
-        return self.total_ttft_ms / self.started if self.started else None
+    def started(self) -> list[Timing]:
+        """The recent answers of which it is known how much was read for the first token."""
+        return [each for each in self.recent if each.read_tokens is not None]
 
     @property
-    def mean_started_prompt(self) -> float | None:
-        """Mean number of tokens that were read for a first token, see `mean_ttft_ms`."""
-        return self.started_prompt_tokens / self.started if self.started else None
-
-    @property
-    def ms_per_token(self) -> float | None:
-        """Time that a token after the first one took, over all such tokens; None if none was timed."""
-        return self.total_later_ms / self.later_tokens if self.later_tokens else None
+    def paced(self) -> list[Timing]:
+        """The recent answers of more than one token whose end was timed."""
+        return [each for each in self.recent if each.later_tokens]
 
     @property
     def mean_quality(self) -> float | None:

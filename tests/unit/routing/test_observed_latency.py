@@ -51,6 +51,14 @@ def test_answers_whose_first_token_was_timed_are_evidence():
     assert (seen.ms_per_token, seen.paced) == (60, 2)
 
 
+def test_only_recent_answers_are_timed_so_a_slow_hour_is_forgotten():
+    slow = [answered(f"s{n}", ttft_ms=9_000, prompt_tokens=10) for n in range(500)]
+    soon = [answered(f"q{n}", ttft_ms=100, prompt_tokens=10) for n in range(50)]
+    seen = evidence_of(*slow, *soon[:49])
+    assert (seen.ttft_ms, seen.started) == ((49 * 100 + 9_000) / 50, 50)
+    assert evidence_of(*slow, *soon).ttft_ms == 100
+
+
 def test_tokens_that_lay_in_a_cache_are_no_part_of_what_was_read():
     # Else a second turn would look as if a long prompt took no time.
     seen = evidence_of(answered("a", ttft_ms=50, prompt_tokens=1_000, cached_tokens=960))
