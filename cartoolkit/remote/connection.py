@@ -79,9 +79,10 @@ class Connection:
     @property
     def server(self) -> Server:
         """Whom a request is sent to, for the words of an error."""
-        key = self._key if self._key is not None else ""
-        if not key and self._is_own:
-            key = key_from(self._key_variable)
+        if not self._is_own:
+            key = self._client.api_key
+        else:
+            key = self._key if self._key is not None else key_from(self._key_variable)
         return Server(self.model, self.place, self._key_variable, key)
 
     def ask(self, question: Question) -> Answer:
@@ -158,6 +159,12 @@ def checked_address(address: str) -> str:
     if not is_address:
         raise InvalidRequest(
             f"base_url must be an address such as {OPENAI} or http://127.0.0.1:8080/v1; got {address!r}."
+        )
+    if "@" in urlsplit(address).netloc:
+        # Not shown: it holds a password, and what a row or a trace holds is shown to others.
+        raise InvalidRequest(
+            f"base_url must not hold a name and a password; the one of {_place(address)} does.",
+            hint="Put the key into an environment variable and name it: key_variable=.",
         )
     return address
 

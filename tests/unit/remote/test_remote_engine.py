@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from speaking_server import chunk, said, usage, words
+from speaking_server import chunk, failing, said, usage, words
 
 import cartoolkit as ct
 from cartoolkit.engine import Usage
@@ -438,6 +438,21 @@ def test_a_client_of_ones_own_is_used_and_not_closed(server):
         assert engine.generate("Hi").text == "Hello there."
     assert server.heard[0]["authorization"] == "Bearer my-own-key-1"
     assert client.is_closed() is False
+
+
+def test_the_key_of_a_client_of_ones_own_is_hidden_too(server):
+    import openai
+
+    client = openai.AsyncOpenAI(api_key="my-own-key-1", base_url=server.address)
+    server.answers = [failing(401, {"message": "wrong key my-own-key-1"})]
+    with connect("parrot", client=client) as engine, pytest.raises(RemoteError, match=r"wrong key \[key\]"):
+        engine.generate("Hi")
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated():
+    with pytest.raises(InvalidRequest) as caught:
+        connect("parrot", base_url="http://me:hunter22@127.0.0.1:8080/v1")
+    assert "hunter22" not in str(caught.value)
 
 
 # Keys

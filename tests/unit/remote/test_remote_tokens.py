@@ -1,14 +1,23 @@
 """Tokens as a server tells them become steps: bytes, numbers, ranks, and what is not told."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from speaking_server import chunk, said, token, words
 
 from cartoolkit.errors import TraceError
+from cartoolkit.remote.piece_writer import PieceWriter
+from cartoolkit.remote.pieces import Piece, Told
+from cartoolkit.remote.vocabulary import Vocabulary
+from cartoolkit.requests import GenerateParams
 from cartoolkit.trace import Trace
 from cartoolkit.trace.comparison import compare
+
+STEADY = settings(derandomize=True, deadline=None, database=None, max_examples=100)
 
 
 def answered(engine, server, *chunks, **settings):
@@ -192,6 +201,28 @@ def test_a_run_with_some_tokens_told_and_some_not_says_that_steps_are_chunks(eng
     assert trace.text == "abc"
     assert trace.header.provider.unit == "chunk"
     assert math.isnan(trace[1].logprob)
+
+
+LETTERS = "ab é🙂"
+
+
+@STEADY
+@given(st.text(LETTERS, max_size=40), st.lists(st.integers(0, 160)), st.text(LETTERS, min_size=1, max_size=3))
+def test_however_a_text_is_cut_into_tokens_it_comes_out_whole_up_to_its_stop_string(text, cuts, stop):
+    data = text.encode()
+    places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    pieces = [Piece(tokens=(Told("?", data[a:b], -1.0),)) for a, b in itertools.pairwise(places)]
+    writer = PieceWriter(Vocabulary(), GenerateParams(stop=[stop]))
+    steps = []
+    for piece in pieces:
+        certain, found = writer.write(piece, elapsed=0.0)
+        steps += certain
+        if found:
+            break
+    else:
+        steps += writer.flush()
+    assert "".join(step.text for step in steps) == text.partition(stop)[0]
+    assert [step.index for step in steps] == list(range(len(steps)))
 
 
 def test_without_inspection_steps_are_chunks_and_nothing_is_complained_of(engine, server):
