@@ -20,7 +20,7 @@ from cartoolkit.routing.latency import expected_latency
 from cartoolkit.routing.scores import score
 from cartoolkit.routing.selection import Deterministic, posterior, select
 from cartoolkit.routing.situation import NO_EVIDENCE, Evidence
-from cartoolkit.routing.weights import WEIGHTS, moved, shown
+from cartoolkit.routing.weights import WEIGHTS, moved, shown_weight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -166,7 +166,9 @@ def _of_weights(situation: Situation, chosen: str | None, name: Callable[[str], 
             # Where two are as good as equal, the last bit of a sum decides; so it is decided once more.
             if (then := first_choice(replace(situation, wanted=nearer))) not in (chosen, None):
                 done = "raised" if value > now else "lowered"
-                text = f"{_SAID[what]} {done} to {value:.3f} (now {shown(now)}) → {_arrow(then, name)}."
+                text = (
+                    f"{_SAID[what]} {done} to {value:.3f} (now {shown_weight(now)}) → {_arrow(then, name)}."
+                )
                 yield Change(what, value, now, then, text)
                 break
 

@@ -22,7 +22,7 @@ from cartoolkit.routing.table_html import (
     table_html,
     wins_text,
 )
-from cartoolkit.routing.weights import WEIGHTS, shown
+from cartoolkit.routing.weights import WEIGHTS, shown_weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -192,7 +192,7 @@ def _question(decision: Decision) -> str:
 
 
 def _weights(weights: Profile) -> str:
-    return f"{' / '.join(shown(weight) for weight in weights.weights)} + {shown(weights.local_bonus)}"
+    return f"{' / '.join(map(shown_weight, weights.weights))} + {shown_weight(weights.local_bonus)}"
 
 
 def _in_words(cell: ShownCell) -> str:

@@ -23,6 +23,7 @@ from cartoolkit.routing.complexity import capability_for
 from cartoolkit.routing.figures import Basis, weakest
 from cartoolkit.routing.latency import Expected, expected_latency, shown_ms
 from cartoolkit.routing.situation import NO_EVIDENCE, Demand, Evidence, Machine
+from cartoolkit.routing.weights import shown_weight
 
 if TYPE_CHECKING:
     from cartoolkit.intents import Task
@@ -108,8 +109,8 @@ class Score:
     @property
     def arithmetic(self) -> str:
         """The score as one line, such as `0.45 × 0.500 + 0.40 × 0.333 + 0.15 × 1.000 + 0.00 = 0.508`."""
-        terms = " + ".join(f"{term.weight:.2f} × {term.value:.3f}" for term in self.terms)
-        return f"{terms} + {self.local_bonus:.2f} = {self.total:.3f}"
+        terms = " + ".join(f"{shown_weight(term.weight)} × {term.value:.3f}" for term in self.terms)
+        return f"{terms} + {shown_weight(self.local_bonus)} = {self.total:.3f}"
 
 
 def score(

@@ -6,6 +6,8 @@ import html
 import math
 from typing import TYPE_CHECKING
 
+from cartoolkit.routing.weights import shown_weight
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -132,7 +134,7 @@ def _line(candidate: Candidate) -> list[str]:
     if candidate.score is None:
         return [candidate.model.id, "; ".join(refusal.reason for refusal in candidate.refused)]
     scored: Score = candidate.score
-    terms = (f"{t.weight:.2f} × {t.value:.3f} {_MARKS[t.basis]}" for t in scored.terms)
+    terms = (f"{shown_weight(t.weight)} × {t.value:.3f} {_MARKS[t.basis]}" for t in scored.terms)
     means = (f"{number:.3f}" for number in (candidate.reliability, candidate.worth) if number is not None)
     wins = "" if candidate.wins is None else f"{candidate.wins:.0%}"
     return [
@@ -140,7 +142,7 @@ def _line(candidate: Candidate) -> list[str]:
         str(candidate.rank),
         f"{scored.total:.3f}",
         *terms,
-        f"{scored.local_bonus:.2f}",
+        shown_weight(scored.local_bonus),
         *means,
         wins,
     ]

@@ -12,7 +12,7 @@ from cartoolkit.routing.checks import require_number
 if TYPE_CHECKING:
     from cartoolkit.routing.intent import Profile
 
-__all__ = ["WEIGHTS", "moved", "shown"]
+__all__ = ["WEIGHTS", "moved", "shown_weight"]
 
 WEIGHTS = ("quality", "latency", "cost")
 """The weights that sum to one; the local bonus stands beside them."""
@@ -50,10 +50,10 @@ def moved(profile: Profile, name: str, value: float) -> Profile:
     return profile.changed(**{name: float(value), first: one, second: other})
 
 
-def shown(weight: float) -> str:
+def shown_weight(weight: float) -> str:
     """A weight as people write it: two decimals, and four only if it has more than two.
 
-    >>> shown(0.4), shown(7 / 12)
+    >>> shown_weight(0.4), shown_weight(7 / 12)
     ('0.40', '0.5833')
     """
     return f"{weight:.2f}" if round(weight, 2) == round(weight, 6) else f"{weight:.4f}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cartoolkit.routing.selection import FLOOR
-from cartoolkit.routing.weights import shown
+from cartoolkit.routing.weights import shown_weight
 from cartoolkit.ui._router_protocol import Change, Detail, DetailLine
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _lines(scored: Score | None, *, is_local: bool) -> list[DetailLine]:
 
 def _line(term: Term) -> DetailLine:
     arithmetic = (
-        f"{shown(term.weight)} × {term.value:.3f} = {term.points:.3f}, "
+        f"{shown_weight(term.weight)} × {term.value:.3f} = {term.points:.3f}, "
         f"where {term.value:.3f} = {term.arithmetic}"
     )
     return DetailLine(name=term.name, points=term.points, basis=term.basis, arithmetic=arithmetic)
@@ -86,7 +86,7 @@ def _line(term: Term) -> DetailLine:
 
 def _bonus(scored: Score, *, is_local: bool) -> DetailLine:
     why = "it runs on this machine" if is_local else "it does not run on this machine"
-    arithmetic = f"{shown(scored.local_bonus)}: {why}"
+    arithmetic = f"{shown_weight(scored.local_bonus)}: {why}"
     return DetailLine(name="local bonus", points=scored.local_bonus, basis="", arithmetic=arithmetic)
 
 
@@ -95,7 +95,7 @@ def _sum(candidate: Candidate) -> str:
     if scored is None:
         return f"Left out: {'; '.join(refusal.reason for refusal in candidate.refused)}."
     points = " + ".join(f"{term.points:.3f}" for term in scored.terms)
-    return f"{points} + {shown(scored.local_bonus)} = {scored.total:.3f}"
+    return f"{points} + {shown_weight(scored.local_bonus)} = {scored.total:.3f}"
 
 
 def _worth(candidate: Candidate, strength: float) -> str:

@@ -14,7 +14,7 @@ from cartoolkit.routing.table_html import (
     table_html,
     wins_text,
 )
-from cartoolkit.routing.weights import shown
+from cartoolkit.routing.weights import shown_weight
 from cartoolkit.trace.glyphs import clip, printable
 from cartoolkit.trace.html_style import BOX, CHIP, DIM, LINE, PROSE, SMALL
 
@@ -71,9 +71,9 @@ def _chips(state: RouterState) -> list[str]:
 
 
 def _weights(column: WorkloadColumn) -> str:
-    weights = " / ".join(shown(column[name]) for name in ("quality", "latency", "cost"))
+    weights = " / ".join(shown_weight(column[name]) for name in ("quality", "latency", "cost"))
     changed = " (changed)" if column["changed"] else ""
-    return f"{weights} + {shown(column['local_bonus'])}{changed}"
+    return f"{weights} + {shown_weight(column['local_bonus'])}{changed}"
 
 
 def _facts(model: ModelRow) -> str:

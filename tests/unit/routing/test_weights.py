@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cartoolkit.errors import InvalidRequest
-from cartoolkit.routing.intent import PROFILES, Profile
+from cartoolkit.routing.decision import weigh
+from cartoolkit.routing.intent import PROFILES, Plan, Profile
+from cartoolkit.routing.schema import ModelSchema
 from cartoolkit.routing.weights import WEIGHTS, moved
 
 shares = st.floats(0, 1)
@@ -61,3 +63,14 @@ def test_a_weight_out_of_range_is_refused(value):
 def test_an_unknown_weight_is_refused_with_the_ones_there_are():
     with pytest.raises(InvalidRequest, match=r"'latncy' is no weight\. Did you mean 'latency'"):
         moved(PROFILES["batch"], "latncy", 0.5)
+
+
+def test_a_decision_shows_a_weight_that_is_not_round_in_full():
+    own = moved(PROFILES["interactive"], "quality", 1 / 3)
+    row = ModelSchema.model_validate(
+        {"id": "acme/large", "capabilities": ["generate"], "source": {"kind": "remote_api"}}
+    )
+    decision = weigh([row], Plan(own, "chat"))
+    # 0.40 · (2/3) / 0.55 and 0.15 · (2/3) / 0.55
+    assert "0.3333 × 0.500 + 0.4848 × " in decision.reason
+    assert "0.1818 × 0.500 a" in str(decision)
