@@ -9,6 +9,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cartoolkit.engine.frames import release_frames
 from cartoolkit.engine.result import Usage
 from cartoolkit.errors import (
     EngineBusy,
@@ -115,6 +116,9 @@ def make_attempt(model: ModelSchema, call: Call, shelf: Shelf, books: Books) -> 
     try:
         _go(run, model, call, shelf)
     finally:
+        if run.error is not None:
+            # The attempt is kept, and what its frames hold, such as an engine, must not be.
+            release_frames(run.error)
         attempt, row = _ended(run, model, call, trace_id=trace_id, now=books.now)
         books.settle(admission, row, row.usd)
     return attempt

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from cartoolkit.engine.result import Result
-from cartoolkit.errors import InvalidRequest
+from cartoolkit.errors import EngineClosed, InvalidRequest
 from cartoolkit.notices import say
 from cartoolkit.routing.attempts import Routed, routed_trace_id, story, with_result
 from cartoolkit.routing.calling import Call, make_attempt
@@ -113,6 +113,7 @@ class Router(Comparer):
         Raises:
             InvalidRequest: an id is taken, or `model` is of another kind.
             InvalidRegistry, ModelNotFound, InvalidCheckpoint: the file or folder cannot be used.
+            EngineClosed: the engine was closed.
         """
         if isinstance(model, ModelSchema):
             self.registry.add(model, replace=replace)
@@ -138,6 +139,8 @@ class Router(Comparer):
         return Rows(rows)
 
     def _add_engine(self, engine: Answerer) -> ModelSchema:
+        if engine.closed:
+            raise EngineClosed(f"the engine of {engine.info.name} was closed; load the model again.")
         for model_id in self._shelf.loaded:
             if self._shelf.get(model_id) is engine and model_id in self.registry:
                 return self.registry.get(model_id)

@@ -212,6 +212,8 @@ class Shelf:
     def _opened(self, model: ModelSchema) -> Answerer:
         with self._lock:
             slot = self._slots.setdefault(model.id, _Slot(model))
+            if slot.own and slot.model.source != model.source:  # the row was replaced by another one
+                slot = self._slots[model.id] = _Slot(model)
             if live := slot.live:
                 return live
             if not slot.own and not _can_be_opened(model):

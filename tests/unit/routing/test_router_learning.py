@@ -1,15 +1,24 @@
 """What a router makes of its answers, of others at the same time, and of models that come and go."""
 
+import gc
 import json
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from model_rows import local, remote
 from scripted_engines import ask, engine_called, ill, raising
 
-from cartoolkit.errors import ForwardFailed, InvalidRequest, ModelNotFound, SpendLimitExceeded
+from cartoolkit.errors import (
+    EngineBusy,
+    EngineClosed,
+    ForwardFailed,
+    InvalidRequest,
+    ModelNotFound,
+    SpendLimitExceeded,
+)
 from cartoolkit.routing import BreakerRules, Profile, Registry, Router, SpendLimits
 
 # Learning
@@ -144,6 +153,33 @@ def test_an_engine_that_its_owner_closed_is_shown_and_not_asked(router, engines)
     row = router.models.to_frame().loc["script/a"]
     assert (row["available"], row["because"]) == (False, "its engine was closed")
     assert ask(router).model_id == "script/b"
+
+
+def test_a_closed_engine_is_not_added(router):
+    engine = engine_called("d")
+    engine.close()
+    with pytest.raises(EngineClosed, match="the engine of d was closed"):
+        router.add(engine)
+
+
+def test_an_attempt_that_failed_keeps_no_engine_in_memory(tmp_path):
+    router = Router(Registry(), folder=tmp_path)
+    engine, other = engine_called("a"), engine_called("b")
+    router.add(other)
+    model = router.add(engine)
+    session = engine.start("a", paused=True)
+    answers = [ask(router, intent={"require": ["generate"]}) for _ in range(3)]
+    with pytest.raises(EngineBusy) as caught:
+        ask(router, model=model.id)
+    session.stop()
+    session.wait()
+    router._shelf._slots.clear()
+    gone = weakref.ref(engine)
+    del engine, session
+    gc.collect()
+    assert gone() is None
+    assert (len(answers), caught.type) == (3, EngineBusy)
+    other.close()
 
 
 def test_rows_come_from_a_file(router, tmp_path):

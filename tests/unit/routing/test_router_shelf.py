@@ -200,6 +200,16 @@ def test_an_engine_that_was_closed_is_opened_again_where_its_place_is_known(open
     assert opener.opened == ["torch/a"]
 
 
+def test_a_row_that_was_replaced_by_another_one_is_opened_anew(opener):
+    shelf = shelf_with(opener)
+    with shelf.take(folder("torch/a")) as first:
+        pass
+    moved = row("torch/a", "folder", source={"kind": "folder", "location": "/elsewhere"})
+    with shelf.take(moved) as second:
+        assert second is not first
+    assert opener.opened == ["torch/a", "torch/a"]
+
+
 def test_an_interrupt_ends_the_wait_and_the_opening_goes_on(opener):
     may_open, model = threading.Event(), folder("torch/a")
 
