@@ -1,7 +1,7 @@
 """One cell of a `RouterTable` told in lines: every term with its arithmetic, the sum, the worth, the others.
 
-Weights are shown in full, the other numbers with three decimals: whoever computes a line by hand gets what
-stands behind it, but for the last decimal.
+Weights are shown in full, what they add with four decimals, so that the sum is right to three; the other
+numbers have three. Whoever computes a line by hand gets what stands behind it, but for the last decimal.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _lines(scored: Score | None, *, is_local: bool) -> list[DetailLine]:
 
 def _line(term: Term) -> DetailLine:
     arithmetic = (
-        f"{shown_weight(term.weight)} × {term.value:.3f} = {term.points:.3f}, "
+        f"{shown_weight(term.weight)} × {term.value:.3f} = {term.points:.4f}, "
         f"where {term.value:.3f} = {term.arithmetic}"
     )
     return DetailLine(name=term.name, points=term.points, basis=term.basis, arithmetic=arithmetic)
@@ -94,7 +94,7 @@ def _sum(candidate: Candidate) -> str:
     scored = candidate.score
     if scored is None:
         return f"Left out: {'; '.join(refusal.reason for refusal in candidate.refused)}."
-    points = " + ".join(f"{term.points:.3f}" for term in scored.terms)
+    points = " + ".join(f"{term.points:.4f}" for term in scored.terms)
     return f"{points} + {shown_weight(scored.local_bonus)} = {scored.total:.3f}"
 
 

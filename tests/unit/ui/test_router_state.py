@@ -203,12 +203,13 @@ def check_detail(detail, cell):
     for term in cell["terms"]:
         product, value = by_name[term["name"]]["arithmetic"].split(", where ", 1)
         shown_product, points = product.split(" = ")
-        assert computed(shown_product) == pytest.approx(float(points), abs=ROUNDED)
+        assert computed(shown_product) == pytest.approx(float(points), abs=ROUNDED / 2)
+        assert float(points) == pytest.approx(term["points"], abs=0.00006)
         shown_value, formula = value.split(" = ", 1)
         assert float(shown_value) == pytest.approx(term["value"], abs=ROUNDED / 2)
         assert computed(formula) == pytest.approx(float(shown_value), abs=ROUNDED)
     total, score = detail["sum"].split(" = ")
-    assert computed(total) == pytest.approx(float(score), abs=2 * ROUNDED)
+    assert computed(total) == pytest.approx(float(score), abs=0.0008)  # three times 0.00005, and the rounding
     assert float(score) == pytest.approx(cell["score"], abs=ROUNDED / 2)
     check_worth(detail["worth"], cell)
 
