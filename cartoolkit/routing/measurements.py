@@ -64,10 +64,12 @@ class PromptPoint(Row):
     """Time to the first token at one prompt length, read into an empty cache.
 
     Attributes:
-        prompt_tokens: length of the prompt as the model saw it.
+        aimed_at: the length that was asked for; a vocabulary may not let it be met.
+        prompt_tokens: length of the prompt as the model saw it, the middle one of the repeats.
         ttft_ms: median in milliseconds; an interval where there are six repeats or more, see `timing`.
     """
 
+    aimed_at: Count
     prompt_tokens: Count
     ttft_ms: Figure
 

@@ -1,4 +1,4 @@
-"""One engine measured in this process: first tokens, decoding speed, and answers to known questions.
+"""One engine measured in this process: first tokens, decoding speed, and what it knows.
 
 Every prompt whose time counts is a text of its own, so that nothing of it lies in a cache; everything is
 greedy; the first run of each kind is dropped. Of an engine that runs here the plain speed is taken: no chat
@@ -10,40 +10,36 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cartoolkit.engine import Engine
 from cartoolkit.errors import InvalidRequest, ProbeFailed
 from cartoolkit.routing.checks import require_number
-from cartoolkit.routing.figures import Figure, Row
+from cartoolkit.routing.figures import Row
 from cartoolkit.routing.freshness import ENGINE_LIBRARIES, weights_hash_of
 from cartoolkit.routing.machine import machine_identity
-from cartoolkit.routing.measurements import LONGEST_TEXT, ItemResult, Probe, PromptPoint
-from cartoolkit.routing.probe_items import first_line, is_right, probe_items
+from cartoolkit.routing.measurements import Probe, PromptPoint
+from cartoolkit.routing.probe_answers import answers, chosen_items, graded_quality
 from cartoolkit.routing.probe_texts import ProbeTexts
-from cartoolkit.routing.scoreboard import wilson_interval
 from cartoolkit.routing.situation import estimate_tokens
 from cartoolkit.routing.timing import fit_prefill, median_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Sequence
 
     from cartoolkit.engine import Result
-    from cartoolkit.routing.probe_items import ProbeItem
+    from cartoolkit.routing.figures import Figure
     from cartoolkit.routing.schema import ModelSchema
     from cartoolkit.routing.serving import Answerer
-    from cartoolkit.trace import Step
 
     Report = Callable[[str, int, int], None]
 
-__all__ = ["ProbeOptions", "chosen_items", "graded_quality", "measure", "require_the_rows_engine"]
+__all__ = ["ProbeOptions", "measure", "require_the_rows_engine"]
 
 _Measured = TypeVar("_Measured")
 
-_LONGEST_ANSWER = 24
 _SPEED_WORDS = 16
 _LONG_ANSWER = "Write down the numbers from one to one hundred, each one as a word."
 
@@ -116,10 +112,10 @@ def measure(model: ModelSchema, engine: Answerer, options: ProbeOptions, report:
         CartoolkitError: whatever the engine raises.
     """
     at_work = _AtWork(engine, report)
-    times = at_work.first_tokens(options)
+    series = at_work.first_tokens(options)
     speed = at_work.speed(options)
-    items = at_work.answers(chosen_items(options.items)) if options.quality else ()
-    line = fit_prefill(times)
+    items, why_none = answers(engine, chosen_items(options.items), report) if options.quality else ((), ())
+    line = fit_prefill(_by_length(series))
     info = engine.info
     return Probe(
         model_id=model.id,
@@ -130,43 +126,14 @@ def measure(model: ModelSchema, engine: Answerer, options: ProbeOptions, report:
         dtype=info.dtype,
         weights_hash=info.weights_hash or weights_hash_of(model) or "",
         versions=at_work.versions,
-        points=tuple(
-            PromptPoint(prompt_tokens=length, ttft_ms=median_figure(times[length]))
-            for length in sorted(times)
-        ),
+        points=tuple(each.point for each in series),
         ttft_ms=line.ttft_ms,
         prefill_tokens_per_second=line.tokens_per_second,
         tokens_per_second=speed,
         quality=graded_quality(items),
         items=items,
-        notes=tuple(at_work.notes),
+        notes=(*at_work.notes, *why_none),
     )
-
-
-def chosen_items(most: int | None) -> tuple[ProbeItem, ...]:
-    """All questions, or about `most` of them: equally many of each kind and split."""
-    items = probe_items()
-    if most is None:
-        return items
-    groups: dict[tuple[str, str], list[ProbeItem]] = defaultdict(list)
-    for item in items:
-        groups[item.kind, item.split].append(item)
-    share = max(1, most // len(groups))
-    return tuple(
-        group[place * len(group) // share]
-        for group in groups.values()
-        for place in range(min(share, len(group)))
-    )
-
-
-def graded_quality(items: Sequence[ItemResult]) -> Figure | None:
-    """The share of the `choice` items that are right, with Wilson's 95 % interval; None without any."""
-    marks = [item.right for item in items if item.split == "choice"]
-    if not marks:
-        return None
-    low, high = wilson_interval(sum(marks), len(marks))
-    share = sum(marks) / len(marks)
-    return Figure(value=share, basis="measured", low=min(low, share), high=max(high, share), n=len(marks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +142,41 @@ class _Timed:
 
     prompt_tokens: int
     ttft_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """The first tokens of prompts of about one length."""
+
+    aimed_at: int
+    timed: Sequence[_Timed]
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The middle one of the real lengths."""
+        return sorted(each.prompt_tokens for each in self.timed)[len(self.timed) // 2]
+
+    @property
+    def times_ms(self) -> list[float]:
+        return [each.ttft_ms for each in self.timed]
+
+    @property
+    def point(self) -> PromptPoint:
+        times = median_figure(self.times_ms)
+        return PromptPoint(aimed_at=self.aimed_at, prompt_tokens=self.prompt_tokens, ttft_ms=times)
+
+
+def _expected_seconds(shorter: _Series, length: int) -> float:
+    """What a longer prompt takes at most: in proportion to its length."""
+    return min(shorter.times_ms) / 1000 * length / shorter.prompt_tokens
+
+
+def _by_length(series: Sequence[_Series]) -> dict[int, list[float]]:
+    """Real length -> times; short lengths that a template's own tokens exceed are one."""
+    times: dict[int, list[float]] = defaultdict(list)
+    for each in series:
+        times[each.prompt_tokens] += each.times_ms
+    return times
 
 
 class _AtWork:
@@ -190,29 +192,22 @@ class _AtWork:
 
     # -- first tokens ------------------------------------------------------------------------------
 
-    def first_tokens(self, options: ProbeOptions) -> dict[int, list[float]]:
-        """Prompt length in tokens -> milliseconds to the first token, one a repeat."""
+    def first_tokens(self, options: ProbeOptions) -> list[_Series]:
+        """Times to the first token at each length, the shortest first."""
         lengths = self._lengths_that_fit(options.prompt_lengths)
         words_for = self._words_for()
         patience = math.inf if options.patience is None else options.patience / len(lengths)
-        times: dict[int, list[float]] = defaultdict(list)
+        series: list[_Series] = []
         for place, length in enumerate(lengths):
-            if times and (expected := self._expected_seconds(times, length)) * 2 > patience:
+            if series and (expected := _expected_seconds(series[-1], length)) * 2 > patience:
                 self._note(
                     f"Prompts of {length:,} tokens were left out: one would take about {expected:.0f} s."
                 )
                 continue
             self._report("first tokens", place, len(lengths))
-            timed = self._repeated(partial(self._first_token, words_for(length)), options.repeats, patience)
-            kept = sorted(each.prompt_tokens for each in timed)
-            times[kept[len(kept) // 2]] += [each.ttft_ms for each in timed]
-        return dict(times)
-
-    @staticmethod
-    def _expected_seconds(times: dict[int, list[float]], length: int) -> float:
-        """What a prompt takes at most, by the longest one so far: in proportion to its length."""
-        longest = max(times)
-        return min(times[longest]) / 1000 * length / longest
+            measure = partial(self._first_token, words_for(length))
+            series.append(_Series(length, self._repeated(measure, options.repeats, patience)))
+        return series
 
     def _repeated(self, measure: Callable[[], _Measured], repeats: int, patience: float) -> list[_Measured]:
         """So many measurements, at least one and fewer when patience is over, after one that is dropped."""
@@ -299,50 +294,6 @@ class _AtWork:
         result = self._engine.generate(text, temperature=0.0, inspect=False, **settings)
         self.versions = result.trace.header.versions
         return result
-
-    # -- quality -----------------------------------------------------------------------------------
-
-    def answers(self, items: Sequence[ProbeItem]) -> tuple[ItemResult, ...]:
-        """What the engine answers, graded; none of a model that thinks aloud first."""
-        results: list[ItemResult] = []
-        for done, item in enumerate(items):
-            self._report("questions", done, len(items))
-            results.append(self._answer(item))
-        thinking = sum(result.text.startswith("<think") for result in results)
-        if thinking > len(results) / 2:
-            self._note(
-                "No quality: the model thinks aloud before it answers, and the questions leave room for "
-                f"{_LONGEST_ANSWER} tokens."
-            )
-            return ()
-        return tuple(results)
-
-    def _answer(self, item: ProbeItem) -> ItemResult:
-        prompt = item.text if self._continues_text else item.conversation
-        settings: dict[str, Any] = {"temperature": 0.0, "inspect": False, "max_tokens": _LONGEST_ANSWER}
-        if self._is_here:
-            # The worked examples are read once.
-            settings["repeatable"] = False
-        text, steps, began = "", 0, time.perf_counter()
-        with closing(cast("Generator[Step]", self._engine.stream(prompt, **settings))) as stream:
-            for step in stream:
-                text, steps = text + step.text, steps + 1
-                if "\n" in text.lstrip():
-                    break
-            passed = time.perf_counter() - began
-        return ItemResult(
-            id=item.id,
-            kind=item.kind,
-            split=item.split,
-            right=is_right(item, text),
-            text=first_line(text)[:LONGEST_TEXT],
-            ms=1000 * passed,
-            completion_tokens=steps,
-        )
-
-    @property
-    def _continues_text(self) -> bool:
-        return isinstance(self._engine, Engine) and self._engine.decoder.chat_template is None
 
     def _note(self, sentence: str) -> None:
         if sentence not in self.notes:

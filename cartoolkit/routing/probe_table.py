@@ -23,10 +23,10 @@ def probe_frame(probes: Iterable[Probe]) -> pd.DataFrame:
     """One row a measurement, indexed by model id.
 
     Returns:
-        Columns ``engine``, ``device``, ``dtype``; ``ttft_ms at N`` for every prompt length N that was timed,
-        medians; each figure of `Probe` with ``… low`` and ``… high``, the ends of its 95 % interval; shares
-        right of both splits together, ``facts`` and ``arithmetic``; ``measured_at`` in UTC, ``machine``,
-        ``notes``. What was not measured is NA.
+        Columns ``engine``, ``device``, ``dtype``; ``ttft_ms at N``, medians, for every prompt length N that
+        was asked for; each figure of `Probe` with ``… low`` and ``… high``, the ends of its 95 % interval;
+        shares right of both splits together, ``facts`` and ``arithmetic``; ``measured_at`` in UTC,
+        ``machine``, ``notes``. What was not measured is NA.
     """
     import pandas as pd
 
@@ -48,7 +48,7 @@ def _row(probe: Probe) -> dict[str, Any]:
     import pandas as pd
 
     row: dict[str, Any] = {name: getattr(probe, name) for name in ("engine", "device", "dtype")}
-    row |= {f"ttft_ms at {point.prompt_tokens}": point.ttft_ms.value for point in probe.points}
+    row |= {f"ttft_ms at {point.aimed_at}": point.ttft_ms.value for point in probe.points}
     for name in _FIGURES:
         figure: Figure | None = getattr(probe, name)
         if figure is not None:
@@ -61,7 +61,7 @@ def _row(probe: Probe) -> dict[str, Any]:
 
 
 def _lengths(probe: Probe) -> list[int]:
-    return [point.prompt_tokens for point in probe.points]
+    return [point.aimed_at for point in probe.points]
 
 
 def probe_text(probes: Sequence[Probe]) -> str:
@@ -105,7 +105,7 @@ def _cells(probes: Sequence[Probe]) -> list[list[str]]:
 
 
 def _cells_of(probe: Probe, lengths: Sequence[int]) -> list[str]:
-    at = {point.prompt_tokens: point.ttft_ms for point in probe.points}
+    at = {point.aimed_at: point.ttft_ms for point in probe.points}
     return [
         probe.model_id,
         *(_shown(at.get(length), "{:,.0f} ms") for length in lengths),
@@ -140,5 +140,11 @@ def _under(probes: Sequence[Probe]) -> list[str]:
             if name not in own
         }
         lines.append(f"{machine}; {', '.join(sorted(versions))}.")
+    missed = [
+        f"{probe.model_id}: prompts of {point.aimed_at:,} tokens had {point.prompt_tokens:,}."
+        for probe in probes
+        for point in probe.points
+        if point.prompt_tokens != point.aimed_at
+    ]
     notes = [f"{probe.model_id}: {note}" for probe in probes for note in probe.notes]
-    return [*lines, *notes]
+    return [*lines, *missed, *notes]

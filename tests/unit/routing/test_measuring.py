@@ -8,7 +8,8 @@ from probe_rows import scripted_engine
 from scripted_decoder import ScriptedDecoder
 
 from cartoolkit.errors import InvalidRequest, ProbeFailed
-from cartoolkit.routing.measuring import ProbeOptions, chosen_items, measure
+from cartoolkit.routing.measuring import ProbeOptions, measure
+from cartoolkit.routing.probe_answers import chosen_items
 from cartoolkit.routing.probe_texts import ProbeTexts
 from cartoolkit.routing.probing import probe
 
@@ -25,6 +26,7 @@ def test_first_tokens_are_timed_at_each_length_and_the_first_run_is_dropped():
         found = measured(engine, repeats=3)
     lengths = [point.prompt_tokens for point in found.points]
     # A word is about five letters here, so the length is met within a word or two.
+    assert [point.aimed_at for point in found.points] == [64, 256]
     assert lengths == [pytest.approx(64, abs=24), pytest.approx(256, abs=60)]
     assert [point.ttft_ms.n for point in found.points] == [3, 3]
     assert all(point.ttft_ms.low is None for point in found.points)
