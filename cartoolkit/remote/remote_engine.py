@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from cartoolkit.engine.prompt import engine_request
 from cartoolkit.engine.provenance import new_header
+from cartoolkit.engine.retrieving import plan_retrieval
 from cartoolkit.engine.session import Session
 from cartoolkit.engine.streaming import stream
 from cartoolkit.errors import EngineClosed, InvalidRequest, UnsupportedMode
@@ -39,6 +40,7 @@ _TIMEOUT = 120.0
 # Seconds to wait for what runs when the engine is closed.
 _PATIENCE = 10.0
 _OPENAI_KEY = "OPENAI_API_KEY"
+_LOOKING_UP = ("retrieval", "retriever")
 
 
 def connect(
@@ -199,13 +201,17 @@ class RemoteEngine:
 
     def _checked(self, request: Prompt | GenerateRequest | None, settings: dict[str, Any]) -> GenerateRequest:
         self._refuse_if_closed()
-        if {"retrieval", "retriever"} & settings.keys():
+        plain = {name: value for name, value in settings.items() if name not in _LOOKING_UP}
+        asked = engine_request(request, plain, self.info)
+        policy, retriever = (settings.get(name) for name in _LOOKING_UP)
+        look = plan_retrieval(policy, retriever, asked.params, self.info)
+        # A policy that never looks anything up asks for nothing.
+        if look is not None and look.searcher is not None:
             raise UnsupportedMode(
                 f"nothing can be looked up while {self.info.name} answers on a server: its answer cannot be "
                 "rolled back to a token.",
                 hint="Look it up first, and send it as context=; or load the model here.",
             )
-        asked = engine_request(request, settings, self.info)
         refuse_what_changes_the_answer(asked, self.info.name)
         return asked
 

@@ -117,8 +117,12 @@ def test_pictures_and_look_ups_are_refused_by_name(engine, server):
     with pytest.raises(UnsupportedMode, match="'image'"):
         engine.generate([{"role": "user", "content": [picture]}])
     with pytest.raises(UnsupportedMode, match="looked up"):
-        engine.generate("Why?", retrieval="upfront")
+        engine.generate("Why?", retrieval="upfront", retriever=lambda _query: "Because.")
     assert server.requests == []
+
+
+def test_a_policy_that_never_looks_anything_up_asks_for_nothing(engine):
+    assert engine.generate("Why?", retrieval="none", retriever=None).text == "Hello there."
 
 
 def test_settings_that_a_server_has_not_are_named_aloud_and_in_the_trace(engine, capsys):
