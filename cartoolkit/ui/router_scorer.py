@@ -7,6 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from cartoolkit.routing.chooser import EXPECTED_OUTPUT
 from cartoolkit.ui.latest import Latest
 from cartoolkit.ui.router_known import baselines_of, known_of
 from cartoolkit.ui.router_state import Around, Known, Settings, decisions_of, router_state
@@ -26,6 +27,10 @@ __all__ = ["Scorer"]
 # Between 33 and 50 ms: fluid to the eye, and far below what the notebook's channel can carry.
 _INTERVAL = 0.04
 _NO_MODELS = "There is no model to choose from. Add one: router.add(…)."
+_LONG_ANSWER = (
+    f"Route counts on at most {EXPECTED_OUTPUT} tokens of an answer, however many it allows; "
+    "the table counts on as many as are set."
+)
 
 
 class Scorer:
@@ -143,8 +148,10 @@ class Scorer:
         return dataclasses.replace(settings, selected=selected)
 
     def _around(self) -> Around:
-        notices = () if self._known.models else (_NO_MODELS,)
-        return dataclasses.replace(self._beside(), baselines=self._baselines, notices=notices)
+        notices = [] if self._known.models else [_NO_MODELS]
+        if self._settings.demand.output_tokens > EXPECTED_OUTPUT:
+            notices.append(_LONG_ANSWER)
+        return dataclasses.replace(self._beside(), baselines=self._baselines, notices=tuple(notices))
 
     def _show(self, state: RouterState, *, keep: bool = False) -> None:
         with self._lock:

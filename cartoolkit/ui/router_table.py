@@ -46,8 +46,9 @@ class RouterTable(W.VBox):
     """A table of models and workloads that is scored anew while its sliders are moved, and a prompt to route.
 
     A click on a cell chooses the workload that Route uses. The prompt's length follows the prompt box; it may
-    be set to something else afterwards. What comes of the answers, and thumbs for them, are learnt by the
-    router.
+    be set to something else afterwards, to see what that would change: Route goes by the prompt itself, and
+    by the weights, limits and task of the table. What comes of the answers, and thumbs for them, are learnt
+    by the router.
 
     Attributes:
         router: what routes.

@@ -191,6 +191,14 @@ def test_questions_and_bounds_score_anew(table, router, eventually):
     eventually(lambda: shown.state["question"]["task"] == "code" and shown.state["cells"][0][0].get("rank"))
 
 
+def test_where_the_table_counts_on_more_than_route_does_it_says_so(table, router, eventually):
+    shown = table(router)
+    assert shown.state["notices"] == []
+    say(shown, type="question", name="output_tokens", value=257)
+    eventually(lambda: shown.state["notices"])
+    assert shown.state["notices"][0].startswith("Route counts on at most 256 tokens")
+
+
 def test_a_click_on_a_cell_tells_it_and_chooses_the_workload(table, router, eventually):
     shown = table(router)
     say(shown, type="select", workload="batch", model=TWO)
