@@ -73,8 +73,6 @@ class CatalogEntry:
         title: what a person reads.
         description: one sentence on what it is good for.
         licence: SPDX identifier of the weights' licence; `LicenseRef-…` for one that SPDX does not list.
-        converts: whether the converter of `cartoolkit.models.convert` knows it, so that it can be had as
-            safetensors as well as in the GGUF file.
         terms: one sentence that whoever fetches it must read, with the address of the licence; empty for a
             licence that asks for none.
         parameters: number of weights, tied ones counted once.
@@ -91,7 +89,6 @@ class CatalogEntry:
     context_length: int
     source: PackageSource
     disk_bytes: int
-    converts: bool = True
     terms: str = ""
 
 
@@ -143,7 +140,6 @@ CATALOG: dict[str, CatalogEntry] = {
         title="Gemma 3 270M",
         description="A base model: it continues a text, and has no chat template to answer questions by.",
         licence="LicenseRef-Gemma",
-        converts=False,
         terms="Gemma is provided under and subject to the Gemma Terms of Use found at"
         " https://ai.google.dev/gemma/terms; whoever uses it agrees to them.",
         parameters=268_098_176,

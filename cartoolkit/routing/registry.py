@@ -172,13 +172,9 @@ def catalog_rows(engines: Iterable[EngineName] = ENGINES) -> list[ModelSchema]:
     return [_catalog_row(entry, engine) for entry in CATALOG.values() for engine in engines]
 
 
-_NOT_CONVERTED = "the catalog has it as a GGUF file alone, which the {} engine does not read."
-
-
 def _catalog_row(entry: CatalogEntry, engine: EngineName) -> ModelSchema:
     status = engine_status(engine, try_import=False)
     packed = engine == "gguf"
-    why_not = status.why_not if packed or entry.converts else _NOT_CONVERTED.format(engine)
     stored = entry.source.size if packed else entry.disk_bytes
     quantization = entry.source.packing if packed else None
     return ModelSchema(
@@ -192,8 +188,8 @@ def _catalog_row(entry: CatalogEntry, engine: EngineName) -> ModelSchema:
         source=Source(kind="catalog", location=entry.name, engine=engine),
         tags=(entry.licence,),
         trust_tier="curated",
-        available=not why_not,
-        unavailable_because=why_not,
+        available=status.usable,
+        unavailable_because=status.why_not,
         weights_ready=is_ready(entry, "gguf" if packed else "safetensors"),
         downloads_weights=True,
     )

@@ -11,6 +11,7 @@ from safetensors.numpy import load_file
 
 from cartoolkit.errors import InvalidCheckpoint, MissingDependency
 from cartoolkit.models import convert
+from cartoolkit.models.convert_llama import unpermute
 
 IDS = [1, 30, 40, 50, 60, 2]
 
@@ -53,13 +54,13 @@ def test_unpermute_undoes_what_llama_cpp_does_to_the_rows(heads):
     # then swap the two middle axes.
     original = np.arange(32 * 3, dtype=np.float32).reshape(32, 3)
     permuted = original.reshape(heads, 2, 32 // heads // 2, 3).swapaxes(1, 2).reshape(32, 3)
-    assert (convert.unpermute(permuted, heads) == original).all()
+    assert (unpermute(permuted, heads) == original).all()
 
 
 def test_query_rows_of_one_head_by_hand():
     # One head of size four: llama.cpp has the halves (0, 1 | 2, 3) interleaved as 0, 2, 1, 3.
     rows = np.array([[0], [2], [1], [3]], dtype=np.float32)
-    assert convert.unpermute(rows, 1).ravel().tolist() == [0, 1, 2, 3]
+    assert unpermute(rows, 1).ravel().tolist() == [0, 1, 2, 3]
 
 
 def test_tied_weights_are_kept_once(weights, converted):

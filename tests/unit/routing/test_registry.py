@@ -199,15 +199,13 @@ def test_the_catalog_gives_a_curated_row_for_each_engine():
     assert packed.cost.usd(1, 1) is None
 
 
-def test_a_catalog_model_that_cannot_be_converted_is_for_llama_cpp_alone():
+def test_the_second_catalog_model_has_a_row_for_each_engine_as_well():
     rows = {model.id: model for model in catalog_rows()}
-    packed = rows["gguf/gemma3-270m:Q4_K_M"]
+    packed, whole = rows["gguf/gemma3-270m:Q4_K_M"], rows["torch/gemma3-270m"]
     assert (packed.context_length, packed.size_label, packed.tags) == (32_768, "268M", ("LicenseRef-Gemma",))
     assert packed.cost.size_mb.value == pytest.approx(253.113024)
-    for engine in ("torch", "mlx"):
-        row_of_it = rows[f"{engine}/gemma3-270m"]
-        assert not row_of_it.available
-        assert "as a GGUF file alone" in row_of_it.unavailable_because
+    assert (whole.quantization, packed.quantization) == (None, "Q4_K_M")
+    assert whole.cost.size_mb.value > 4 * 268  # float32
 
 
 def test_a_catalog_row_says_that_its_weights_are_not_here_yet(tmp_path, monkeypatch):
