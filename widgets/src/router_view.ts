@@ -20,7 +20,7 @@ import { followTheme } from "./theme";
 
 const EMPTY = "There is no model to choose from yet.";
 const WAITING = "Waiting for the table.";
-const FORSAKEN = "No kernel answers, so nothing can be changed here; the table is as it was last.";
+const FORSAKEN = "No kernel answers: it is busy or gone. Until it does, nothing can be changed here.";
 
 class RouterView {
   readonly host = h("div", { class: "cartoolkit-router", "data-lm-suppress-shortcuts": "true" });

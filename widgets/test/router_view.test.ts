@@ -119,12 +119,14 @@ describe("the table", () => {
     const state = states.table();
     const many: RouterState = {
       ...state,
+      workloads: [one(state.workloads, 0)],
       models: Array.from({ length: 30 }, (_, k) => ({
         ...one(state.models, 0),
         id: `m/${k}`,
         title: `${k}`,
       })),
-      cells: Array.from({ length: 30 }, () => one(state.cells, 0)),
+      cells: Array.from({ length: 30 }, () => [one(one(state.cells, 0), 0)]),
+      baselines: [],
     };
     const table = await attended(many);
     expect(table.all("router-row")).toHaveLength(30);

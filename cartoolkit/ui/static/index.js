@@ -5482,7 +5482,7 @@ var ROUTER_STYLES = THEME + HUES + FRAME2 + GRID + BELOW2 + NARROW;
 // src/router_view.ts
 var EMPTY4 = "There is no model to choose from yet.";
 var WAITING = "Waiting for the table.";
-var FORSAKEN = "No kernel answers, so nothing can be changed here; the table is as it was last.";
+var FORSAKEN = "No kernel answers: it is busy or gone. Until it does, nothing can be changed here.";
 var RouterView = class {
   host = h("div", { class: "cartoolkit-router", "data-lm-suppress-shortcuts": "true" });
   feed;
