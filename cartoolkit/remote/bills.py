@@ -14,7 +14,7 @@ __all__ = ["usd_of"]
 def usd_of(row: ModelSchema, usage: Usage) -> tuple[float | None, bool]:
     """The bill in USD, and whether it was worked out from the row's prices instead of told by the provider.
 
-    For a model on this machine nobody bills, which is 0.0. None is unknown: the row has no price for what was
+    For a model on this machine that has no prices nobody bills, which is 0.0. None is unknown: the row has no price for what was
     used, or the server did not count.
 
     >>> from cartoolkit.engine import Usage
@@ -24,7 +24,7 @@ def usd_of(row: ModelSchema, usage: Usage) -> tuple[float | None, bool]:
     >>> usd_of(row, Usage(prompt_tokens=1000, prefill_tokens=1000, reused_tokens=0, completion_tokens=500))
     (0.003, True)
     """
-    if row.is_local:
+    if row.is_local and not row.cost.is_priced:
         return 0.0, False
     if usage.prompt_tokens is None or usage.completion_tokens is None:
         return None, False

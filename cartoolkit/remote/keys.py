@@ -60,8 +60,8 @@ def key_from(variable: str) -> str:
     if not (key := os.environ.get(variable, "").strip()):
         raise RemoteError(
             f"no key set: {variable}.",
-            hint=f"Put the provider's key into the environment variable {variable} before you start Python, "
-            "or name another one with key_variable=.",
+            hint=f"Set the environment variable {variable} to the provider's key, or name another one with "
+            "key_variable=.",
         )
     return key
 
