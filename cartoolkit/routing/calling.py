@@ -203,10 +203,11 @@ def _bill(model: ModelSchema, run: _Run, usage: Usage | None) -> tuple[float | N
         return 0.0, False
     if run.session is None or isinstance(run.error, _BEFORE_ANYTHING_IS_BILLED):
         return 0.0, False
-    if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+    if usage is None:
         return None, False
-    usd = model.cost.usd(usage.prompt_tokens, usage.completion_tokens, cached=usage.reused_tokens or 0)
-    return usd, usd is not None
+    from cartoolkit.remote import usd_of
+
+    return usd_of(model, usage)
 
 
 def _message(run: _Run, reason: Reason) -> str:

@@ -65,3 +65,8 @@ def test_a_bill_that_nobody_can_work_out_is_unknown_and_not_free(cost, used):
 @pytest.mark.parametrize("kind", ["folder", "local_server", "catalog"])
 def test_nobody_bills_for_a_model_on_this_machine(kind):
     assert usd_of(row(kind), usage(prompt=None)) == (0.0, False)
+
+
+def test_a_server_on_this_machine_with_prices_passes_somebody_s_bill_on():
+    cost = {"input_per_mtok": 2.0, "output_per_mtok": 8.0}
+    assert usd_of(row("local_server", cost), usage()) == (10.0, True)
