@@ -14,8 +14,8 @@ __all__ = ["usd_of"]
 def usd_of(row: ModelSchema, usage: Usage) -> tuple[float | None, bool]:
     """The bill in USD, and whether it was worked out from the row's prices instead of told by the provider.
 
-    For a model on this machine that has no prices nobody bills, which is 0.0. None is unknown: the row has no price for what was
-    used, or the server did not count.
+    For a model on this machine that has no prices nobody bills, which is 0.0. None is unknown: the row has no
+    price for what was used, or the server did not count.
 
     >>> from cartoolkit.engine import Usage
     >>> from cartoolkit.routing.schema import ModelSchema
