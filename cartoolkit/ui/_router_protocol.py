@@ -54,7 +54,7 @@ _Term = Literal["quality", "latency", "cost"]
 
 
 class Question(TypedDict):
-    """What is asked of the models: lengths in tokens, bounds (None sets none), the task and those there are."""
+    """What is asked of the models: lengths in tokens, bounds (None sets none), task and tasks there are."""
 
     prompt_tokens: int
     output_tokens: int
@@ -169,7 +169,7 @@ class Selected(TypedDict):
 
 
 class DetailLine(TypedDict):
-    """A term or the bonus of the chosen cell: what it adds, how sure that is, and the arithmetic behind it."""
+    """A term or the bonus of the chosen cell: what it adds, how sure that is, the arithmetic behind it."""
 
     name: str
     points: float
