@@ -296,3 +296,25 @@ def test_a_catalog_model_that_is_not_here_has_no_weights_to_compare(tmp_path, mo
 
 def test_a_row_without_a_place_has_none_either():
     assert weights_hash_of(row("torch/mine", "folder", source={"kind": "folder", "engine": "torch"})) is None
+
+
+def test_a_hub_model_is_told_by_its_local_copy_without_a_connection(
+    tiny_folder, tmp_path_factory, monkeypatch
+):
+    from huggingface_hub import constants
+
+    cache, commit = tmp_path_factory.mktemp("hub"), "a" * 40
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+    model = row("torch/tiny", "hub", source={"kind": "hub", "location": "org/tiny", "engine": "torch"})
+    assert weights_hash_of(model) is None
+    repository = cache / "models--org--tiny"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs/main").write_text(commit)
+    (repository / "snapshots").mkdir()
+    tiny_folder.rename(repository / "snapshots" / commit)
+    here = row("torch/tiny", "folder", source=folder_source(repository / "snapshots" / commit))
+    assert weights_hash_of(model) == weights_hash_of(here) is not None
+
+
+def folder_source(folder):
+    return {"kind": "folder", "location": str(folder), "engine": "torch"}
