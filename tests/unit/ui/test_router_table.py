@@ -317,33 +317,37 @@ def test_ask_all_goes_on_after_a_model_that_fails(table, router, engines):
     assert refusal(shown) == ""
 
 
-def test_stop_ends_the_answer_and_begins_no_other(table, tmp_path, eventually):
-    slow = engine_called("slow", delay=0.02)
-    with Router(Registry(), folder=tmp_path, strategy=Deterministic()) as router:
-        router.add(slow)
-        router.add(engine_called("later"))
-        shown = table(router, prompt="a")
-        shown.settings  # noqa: B018 - there from the beginning
-        job = shown.ask_all()
-        eventually(lambda: job.session is not None)
-        shown.buttons.stop.click()
-        finished(job)
-    assert len(shown.answers) == 1
-    slow.close()
+@pytest.fixture
+def gate(engines):
+    """While it is shut, the first model does not get past its next token."""
+    opened = threading.Event()
+    ill(engines, one=lambda: opened.wait(20))
+    yield opened
+    opened.set()
 
 
-def test_while_something_runs_nothing_else_is_begun(table, tmp_path, eventually):
-    with Router(Registry(), folder=tmp_path) as router:
-        router.add(engine_called("slow", delay=0.05))
-        shown = table(router)
-        job = shown.route()
-        for begin in (shown.route, shown.ask_all, shown.probe):
-            with pytest.raises(InvalidRequest, match="going on already"):
-                begin()
-        eventually(lambda: "Stop" in shown.buttons.shown)
-        say(shown, type="probe", model=None)
-        assert "going on already" in refusal(shown)
-        finished(job)
+def test_stop_ends_the_answer_and_begins_no_other(table, router, gate, eventually):
+    shown = table(router)
+    job = shown.ask_all()
+    eventually(lambda: job.session is not None)
+    shown.buttons.stop.click()
+    gate.set()
+    finished(job)
+    assert [answer.model_id for answer in shown.answers] == [ONE]
+    assert shown.state["runs"][0]["outcome"] == "inconclusive"
+
+
+def test_while_something_runs_nothing_else_is_begun(table, router, gate, eventually):
+    shown = table(router)
+    job = shown.route()
+    for begin in (shown.route, shown.ask_all, shown.probe):
+        with pytest.raises(InvalidRequest, match="going on already"):
+            begin()
+    eventually(lambda: "Stop" in shown.buttons.shown)
+    say(shown, type="probe", model=None)
+    assert "going on already" in refusal(shown)
+    gate.set()
+    finished(job)
 
 
 def test_a_thumb_is_learnt_and_shown_and_counts_once(table, router, eventually):
