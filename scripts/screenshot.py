@@ -44,7 +44,9 @@ ROUTER_CELLS = [
 )
 table""",
 ]
+# As high as the whole widget: what is below the window is not on the picture.
 WINDOW = {"width": 1280, "height": 1400}
+HIGH_WINDOW = {"width": 1280, "height": 2000}
 # Probing reads long prompts and answers questions on every engine.
 PATIENCE = 900_000
 SCALE = 1.5
@@ -57,7 +59,7 @@ def main() -> None:
     parser.add_argument("--dark", action="store_true", help="in Lab's dark theme")
     options = parser.parse_args()
     file = options.file or ROOT / f"docs/{options.view}.png"
-    cells, photograph = VIEWS[options.view]
+    cells, photograph, window = VIEWS[options.view]
     browser_path = find_chromium()
     if browser_path is None:
         sys.exit("Chromium is missing. Debian: sudo apt-get install chromium.")
@@ -68,7 +70,7 @@ def main() -> None:
     ):
         write_notebook(Path(folder) / "picture.ipynb", cells)
         context = browser.new_context(
-            viewport=WINDOW, device_scale_factor=SCALE, color_scheme="dark" if options.dark else "light"
+            viewport=window, device_scale_factor=SCALE, color_scheme="dark" if options.dark else "light"
         )
         book = Notebook(context, Path(folder), address, "picture.ipynb")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -101,13 +103,16 @@ def show_router(book: Notebook) -> Locator:
     table.get_by_test_id("thumb-good").first.wait_for(timeout=120_000)
     book.button("Route").wait_for()
     # The token views below have a picture of their own.
-    book.do("table.run_views[0].layout.display = 'none'")
+    book.do("table.children[-1].layout.display = 'none'")
     table.locator(".first").first.click()
     table.get_by_test_id("changes").locator("li").first.wait_for()
     return book.output(2)
 
 
-VIEWS = {"inspector": (CELLS, show_inspector), "router": (ROUTER_CELLS, show_router)}
+VIEWS = {
+    "inspector": (CELLS, show_inspector, WINDOW),
+    "router": (ROUTER_CELLS, show_router, HIGH_WINDOW),
+}
 
 
 if __name__ == "__main__":
