@@ -17,10 +17,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from cartoolkit.routing.bandits import Thompson
-from cartoolkit.routing.simulating import default_policies, random_at_equal_cost, scores_for, simulate
-from cartoolkit.routing.simulation import TrafficSimulation, simulate_traffic
-from cartoolkit.routing.traffic import Traffic, synthetic_traffic
+from cartoolkit.routing.simulation.bandits import Thompson
+from cartoolkit.routing.simulation.comparison import TrafficSimulation, simulate_traffic
+from cartoolkit.routing.simulation.simulating import (
+    default_policies,
+    random_at_equal_cost,
+    scores_for,
+    simulate,
+)
+from cartoolkit.routing.simulation.traffic import Traffic, synthetic_traffic
 
 RUNS = 20
 BATCHES = (1, 10, 100, 1000, 10_000, None)

@@ -12,8 +12,8 @@ from cartoolkit.errors import CartoolkitError, InvalidRequest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cartoolkit.routing.measurements import Probe
-    from cartoolkit.routing.schema import ModelSchema
+    from cartoolkit.routing.probing.measurements import Probe
+    from cartoolkit.routing.rows.schema import ModelSchema
 
 __all__ = ["app"]
 
@@ -100,8 +100,8 @@ def probe(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table in Markdown.")] = False,
 ) -> None:
     """Measure models on this machine: speed, memory, load time, right answers; the router goes by it."""
-    from cartoolkit.routing.probe_table import probe_markdown, probe_text
-    from cartoolkit.routing.probing import rows_to_probe
+    from cartoolkit.routing.probing.probe import rows_to_probe
+    from cartoolkit.routing.probing.probe_table import probe_markdown, probe_text
 
     try:
         rows = rows_to_probe(models or (), engine)
@@ -117,8 +117,8 @@ def probe(
 
 def _probed(row: ModelSchema, *, quality: bool) -> Probe | None:
     """The measurement, kept on disk; None where it failed, which is told."""
-    from cartoolkit.routing.measurements import MeasurementStore
-    from cartoolkit.routing.probing import probe
+    from cartoolkit.routing.probing.measurements import MeasurementStore
+    from cartoolkit.routing.probing.probe import probe
 
     try:
         measured = probe(row, quality=quality, progress=_progress_of(row))

@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cartoolkit.routing.attempts import Attempt
+    from cartoolkit.routing.calls.attempts import Attempt
     from cartoolkit.trace import Trace
 
 __all__ = [

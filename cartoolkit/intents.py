@@ -1,7 +1,7 @@
 """What a caller says about which model should answer: a workload, a task, a hint. Only a router heeds it.
 
 The five workloads and the shape of the hint are those of car-inference; what they weigh stands in
-`cartoolkit.routing.intent`.
+`cartoolkit.routing.choice.intent`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Capability = Literal[
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 
 Workload = Literal["interactive", "batch", "background", "local_preferred", "fastest"]
-"""How a request is weighed; see `cartoolkit.routing.intent.PROFILES`."""
+"""How a request is weighed; see `cartoolkit.routing.choice.intent.PROFILES`."""
 
 WORKLOADS: tuple[Workload, ...] = get_args(Workload)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cartoolkit.engine import Usage
-    from cartoolkit.routing.schema import ModelSchema
+    from cartoolkit.routing.rows.schema import ModelSchema
 
 __all__ = ["usd_of"]
 
@@ -18,7 +18,7 @@ def usd_of(row: ModelSchema, usage: Usage) -> tuple[float | None, bool]:
     price for what was used, or the server did not count.
 
     >>> from cartoolkit.engine import Usage
-    >>> from cartoolkit.routing.schema import ModelSchema
+    >>> from cartoolkit.routing.rows.schema import ModelSchema
     >>> row = ModelSchema(id="acme/large", capabilities=["generate"], source={"kind": "remote_api"},
     ...                   cost={"input_per_mtok": 1.0, "output_per_mtok": 4.0})
     >>> usd_of(row, Usage(prompt_tokens=1000, prefill_tokens=1000, reused_tokens=0, completion_tokens=500))

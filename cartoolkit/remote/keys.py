@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cartoolkit.errors import MissingDependency, RemoteError
 
 if TYPE_CHECKING:
-    from cartoolkit.routing.schema import ModelSchema
+    from cartoolkit.routing.rows.schema import ModelSchema
 
 __all__ = ["hidden", "key_from", "require_openai", "why_unusable"]
 
@@ -19,7 +19,7 @@ _INSTALL = "pip install 'cartoolkit[remote]'"
 def why_unusable(row: ModelSchema) -> str:
     """Why a model on a server cannot be asked now; empty if it can, and for a model that runs here.
 
-    >>> from cartoolkit.routing.schema import ModelSchema
+    >>> from cartoolkit.routing.rows.schema import ModelSchema
     >>> why_unusable(ModelSchema(id="acme/large", capabilities=["generate"],
     ...     source={"kind": "remote_api", "key_variable": "ACME_NO_SUCH_KEY"}))
     'no key set: ACME_NO_SUCH_KEY'

@@ -6,8 +6,9 @@
     answer = router.generate("Why is the sky blue?", workload="fastest")
     router.feedback(answer, accepted=True)
 
-`schema` and `registry` hold the rows, `intent` what is wanted, `scores` and `selection` the arithmetic,
-`decision` the choice, `router` asks and learns. The names below are imported when they are first used.
+`rows` is what is known of each model, `choice` goes from a request to a decision, `calls` asks the models,
+`outcomes` keeps what became of it, `probing` measures, `table` compares, `simulation` judges; `router` joins
+them. The names below are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cartoolkit.intents import IntentHint
-    from cartoolkit.routing.attempts import Attempt, Routed
-    from cartoolkit.routing.breaker import BreakerRules
-    from cartoolkit.routing.decision import Decision
-    from cartoolkit.routing.intent import Profile
-    from cartoolkit.routing.registry import Registry
+    from cartoolkit.routing.calls.attempts import Attempt, Routed
+    from cartoolkit.routing.choice.decision import Decision
+    from cartoolkit.routing.choice.intent import Profile
+    from cartoolkit.routing.choice.selection import Deterministic, Thompson
+    from cartoolkit.routing.choice.situation import Demand
+    from cartoolkit.routing.outcomes.breaker import BreakerRules
+    from cartoolkit.routing.outcomes.spending import SpendLimits
     from cartoolkit.routing.router import Router
-    from cartoolkit.routing.schema import ModelSchema
-    from cartoolkit.routing.selection import Deterministic, Thompson
-    from cartoolkit.routing.situation import Demand
-    from cartoolkit.routing.spending import SpendLimits
+    from cartoolkit.routing.rows.registry import Registry
+    from cartoolkit.routing.rows.schema import ModelSchema
 
 __all__ = [
     "Attempt",
@@ -45,19 +46,19 @@ __all__ = [
 ]
 
 _HOME = {
-    "Attempt": "routing.attempts",
-    "BreakerRules": "routing.breaker",
-    "Decision": "routing.decision",
-    "Demand": "routing.situation",
-    "Deterministic": "routing.selection",
+    "Attempt": "routing.calls.attempts",
+    "BreakerRules": "routing.outcomes.breaker",
+    "Decision": "routing.choice.decision",
+    "Demand": "routing.choice.situation",
+    "Deterministic": "routing.choice.selection",
     "IntentHint": "intents",
-    "ModelSchema": "routing.schema",
-    "Profile": "routing.intent",
-    "Registry": "routing.registry",
-    "Routed": "routing.attempts",
+    "ModelSchema": "routing.rows.schema",
+    "Profile": "routing.choice.intent",
+    "Registry": "routing.rows.registry",
+    "Routed": "routing.calls.attempts",
     "Router": "routing.router",
-    "SpendLimits": "routing.spending",
-    "Thompson": "routing.selection",
+    "SpendLimits": "routing.outcomes.spending",
+    "Thompson": "routing.choice.selection",
 }
 
 

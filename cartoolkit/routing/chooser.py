@@ -11,28 +11,28 @@ import numpy as np
 from cartoolkit.errors import InvalidRequest, UnsupportedMode
 from cartoolkit.models.memory import free_memory
 from cartoolkit.requests import GenerateRequest, make_request
-from cartoolkit.routing import decision as decisions
-from cartoolkit.routing.books import Books, evidence_of
-from cartoolkit.routing.calling import may_cost
-from cartoolkit.routing.complexity import assess, task_for
-from cartoolkit.routing.intent import Plan, Profile, needs_of, plan, profile
-from cartoolkit.routing.machine import machine_now
-from cartoolkit.routing.measurements import MeasurementStore
-from cartoolkit.routing.registry import Registry
-from cartoolkit.routing.rows import Rows, rows_now
-from cartoolkit.routing.selection import Deterministic, Strategy, Thompson
-from cartoolkit.routing.serving import Shelf, answers_elsewhere, open_answerer
-from cartoolkit.routing.situation import Demand, Evidence, Machine, estimate_tokens
+from cartoolkit.routing.calls.calling import may_cost
+from cartoolkit.routing.calls.serving import Shelf, answers_elsewhere, open_answerer
+from cartoolkit.routing.choice import decision as decisions
+from cartoolkit.routing.choice.complexity import assess, task_for
+from cartoolkit.routing.choice.intent import Plan, Profile, needs_of, plan, profile
+from cartoolkit.routing.choice.selection import Deterministic, Strategy, Thompson
+from cartoolkit.routing.choice.situation import Demand, Evidence, Machine, estimate_tokens
+from cartoolkit.routing.outcomes.books import Books, evidence_of
+from cartoolkit.routing.probing.machine import machine_now
+from cartoolkit.routing.probing.measurements import MeasurementStore
+from cartoolkit.routing.rows.current import Rows, rows_now
+from cartoolkit.routing.rows.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cartoolkit.intents import Task, Workload
     from cartoolkit.requests import Prompt
-    from cartoolkit.routing.breaker import BreakerRules, CircuitBreakers
-    from cartoolkit.routing.decision import Decision
-    from cartoolkit.routing.ledger import OutcomeHistory
-    from cartoolkit.routing.spending import SpendControl, SpendLimits
+    from cartoolkit.routing.choice.decision import Decision
+    from cartoolkit.routing.outcomes.breaker import BreakerRules, CircuitBreakers
+    from cartoolkit.routing.outcomes.ledger import OutcomeHistory
+    from cartoolkit.routing.outcomes.spending import SpendControl, SpendLimits
 
 __all__ = ["EXPECTED_OUTPUT", "Chooser"]
 

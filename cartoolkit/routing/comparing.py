@@ -8,9 +8,9 @@ from cartoolkit.errors import CartoolkitError, InvalidRequest
 from cartoolkit.intents import WORKLOADS
 from cartoolkit.notices import say
 from cartoolkit.routing.chooser import Chooser
-from cartoolkit.routing.registry import Registry
-from cartoolkit.routing.rows import measured_of
-from cartoolkit.routing.scoreboard import scoreboard
+from cartoolkit.routing.outcomes.scoreboard import scoreboard
+from cartoolkit.routing.rows.current import measured_of
+from cartoolkit.routing.rows.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cartoolkit.intents import Task, Workload
-    from cartoolkit.routing.bandits import TrafficPolicy
-    from cartoolkit.routing.intent import Profile
-    from cartoolkit.routing.measurements import Probe
-    from cartoolkit.routing.outcomes import Completion, Verdict
-    from cartoolkit.routing.schema import ModelSchema
-    from cartoolkit.routing.score_table import ScoreTable
-    from cartoolkit.routing.simulation import TrafficSimulation
-    from cartoolkit.routing.situation import Demand
-    from cartoolkit.routing.traffic import Traffic
+    from cartoolkit.routing.choice.intent import Profile
+    from cartoolkit.routing.choice.situation import Demand
+    from cartoolkit.routing.outcomes.records import Completion, Verdict
+    from cartoolkit.routing.probing.measurements import Probe
+    from cartoolkit.routing.rows.schema import ModelSchema
+    from cartoolkit.routing.simulation.bandits import TrafficPolicy
+    from cartoolkit.routing.simulation.comparison import TrafficSimulation
+    from cartoolkit.routing.simulation.traffic import Traffic
+    from cartoolkit.routing.table.score_table import ScoreTable
 
 __all__ = ["Comparer"]
 
@@ -50,7 +50,7 @@ class Comparer(Chooser):
             ModelNotFound, ProbeFailed: a model that was named is not there or cannot be measured.
             InvalidRequest: an option is out of range.
         """
-        from cartoolkit.routing.probe_table import probe_frame
+        from cartoolkit.routing.probing.probe_table import probe_frame
 
         known = Registry(self.models)
         named = [known.get(name) for name in models]
@@ -65,7 +65,7 @@ class Comparer(Chooser):
         return probe_frame(measured)
 
     def _probe(self, row: ModelSchema, options: dict[str, Any]) -> Probe:
-        from cartoolkit.routing.probing import probe
+        from cartoolkit.routing.probing.probe import probe
 
         if self._shelf.is_handed_over(row.id):
             with self._shelf.take(row) as engine:
@@ -108,7 +108,7 @@ class Comparer(Chooser):
             InvalidRequest: there is no such workload, or two have one name.
             ModelNotFound: there is no such model.
         """
-        from cartoolkit.routing.score_table import score_table_of
+        from cartoolkit.routing.table.score_table import score_table_of
 
         return score_table_of(self, workloads, models, demand=demand, task=task)
 
@@ -141,7 +141,7 @@ class Comparer(Chooser):
         Returns:
             See `baselines.baselines`; empty if fewer than two models have been probed, which is said.
         """
-        from cartoolkit.routing.baselines import baselines
+        from cartoolkit.routing.simulation.baselines import baselines
 
         decisions = {name: self.weigh(workload=name, demand=demand, task=task) for name in workloads}
         table = baselines(self.probes, decisions)
@@ -162,7 +162,7 @@ class Comparer(Chooser):
             policies: None for the usual ones, the router's rule among them.
             options: of `simulating.simulate`.
         """
-        from cartoolkit.routing.simulating import simulate
+        from cartoolkit.routing.simulation.simulating import simulate
 
         own: dict[str, Any] = {"rows": self.models, "prior_strength": self.strategy.prior_strength}
         return simulate(traffic, policies, **own | options)

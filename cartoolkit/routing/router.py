@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from cartoolkit.engine.result import Result
 from cartoolkit.errors import EngineClosed, InvalidRequest
 from cartoolkit.notices import say
-from cartoolkit.routing.attempts import Routed, routed_trace_id, story, with_result
-from cartoolkit.routing.calling import Call, make_attempt
+from cartoolkit.routing.calls.attempts import Routed, routed_trace_id, story, with_result
+from cartoolkit.routing.calls.calling import Call, make_attempt
+from cartoolkit.routing.calls.dispatch import dispatch
 from cartoolkit.routing.comparing import Comparer
-from cartoolkit.routing.dispatch import dispatch
-from cartoolkit.routing.registry import Registry
-from cartoolkit.routing.rows import Rows, row_of_engine, rows_at
-from cartoolkit.routing.schema import ModelSchema
+from cartoolkit.routing.rows.current import Rows, row_of_engine, rows_at
+from cartoolkit.routing.rows.registry import Registry
+from cartoolkit.routing.rows.schema import ModelSchema
 from cartoolkit.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cartoolkit.requests import GenerateRequest, Prompt
-    from cartoolkit.routing.breaker import BreakerRules
-    from cartoolkit.routing.calling import OnStart
-    from cartoolkit.routing.outcomes import Booking
-    from cartoolkit.routing.selection import Strategy
-    from cartoolkit.routing.serving import Answerer
-    from cartoolkit.routing.spending import SpendLimits
+    from cartoolkit.routing.calls.calling import OnStart
+    from cartoolkit.routing.calls.serving import Answerer
+    from cartoolkit.routing.choice.selection import Strategy
+    from cartoolkit.routing.outcomes.breaker import BreakerRules
+    from cartoolkit.routing.outcomes.records import Booking
+    from cartoolkit.routing.outcomes.spending import SpendLimits
 
 __all__ = ["Router"]
 

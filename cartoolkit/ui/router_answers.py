@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import ipywidgets as W  # noqa: N812 - short, as its own documentation writes it
 
-from cartoolkit.routing.attempts import ROUTED
+from cartoolkit.routing.calls.attempts import ROUTED
 from cartoolkit.trace.glyphs import clip
 from cartoolkit.ui._router_protocol import RunRow
 from cartoolkit.ui.conductor import close_all
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cartoolkit.engine import Session
-    from cartoolkit.routing.attempts import Attempt, Routed
+    from cartoolkit.routing.calls.attempts import Attempt, Routed
     from cartoolkit.trace import Trace
 
 __all__ = ["LONGEST_ANSWER", "Answer", "Answers"]

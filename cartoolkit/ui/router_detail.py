@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cartoolkit.routing.selection import FLOOR
-from cartoolkit.routing.weights import shown_weight
+from cartoolkit.routing.choice.selection import FLOOR
+from cartoolkit.routing.choice.weights import shown_weight
 from cartoolkit.ui._router_protocol import Change, Detail, DetailLine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cartoolkit.routing import changes
-    from cartoolkit.routing.decision import Candidate, Decision
-    from cartoolkit.routing.scores import Score, Term
+    from cartoolkit.routing.choice import changes
+    from cartoolkit.routing.choice.decision import Candidate, Decision
+    from cartoolkit.routing.choice.scores import Score, Term
 
 __all__ = ["column_title", "detail_of"]
 

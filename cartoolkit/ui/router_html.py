@@ -5,7 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from cartoolkit.routing.table_html import (
+from cartoolkit.routing.choice.weights import shown_weight
+from cartoolkit.routing.table.table_html import (
     ShownCell,
     ShownColumn,
     ShownRow,
@@ -14,7 +15,6 @@ from cartoolkit.routing.table_html import (
     table_html,
     wins_text,
 )
-from cartoolkit.routing.weights import shown_weight
 from cartoolkit.trace.glyphs import clip, printable
 from cartoolkit.trace.html_style import BOX, CHIP, DIM, LINE, PROSE, SMALL
 

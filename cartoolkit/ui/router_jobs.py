@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from cartoolkit.engine import Session
     from cartoolkit.routing import Router
-    from cartoolkit.routing.intent import Profile
-    from cartoolkit.routing.schema import ModelSchema
+    from cartoolkit.routing.choice.intent import Profile
+    from cartoolkit.routing.rows.schema import ModelSchema
     from cartoolkit.ui.refusal import Refusal
     from cartoolkit.ui.router_answers import Answers
 

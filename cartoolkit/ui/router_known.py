@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from cartoolkit.intents import Task
     from cartoolkit.routing import Router
-    from cartoolkit.routing.decision import Decision
-    from cartoolkit.routing.measurements import Probe
+    from cartoolkit.routing.choice.decision import Decision
+    from cartoolkit.routing.probing.measurements import Probe
     from cartoolkit.ui._router_protocol import BaselineRow
 
 __all__ = ["baselines_of", "known_of"]
@@ -42,8 +42,8 @@ def baselines_of(
     """Rows under the table: the choices of each workload, and simpler ones, on the held-out questions."""
     if not known.models:
         return []
-    from cartoolkit.routing.baseline_rows import baseline_rows
-    from cartoolkit.routing.baselines import baselines
+    from cartoolkit.routing.simulation.baseline_rows import baseline_rows
+    from cartoolkit.routing.simulation.baselines import baselines
 
     titles = titles_of(known.models)
     rows = baseline_rows(

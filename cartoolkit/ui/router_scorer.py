@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cartoolkit.routing import Router
-    from cartoolkit.routing.decision import Decision
-    from cartoolkit.routing.measurements import Probe
+    from cartoolkit.routing.choice.decision import Decision
+    from cartoolkit.routing.probing.measurements import Probe
     from cartoolkit.ui._router_protocol import BaselineRow, Detail, RouterState
     from cartoolkit.ui.refusal import Refusal
     from cartoolkit.ui.router_view import RouterView

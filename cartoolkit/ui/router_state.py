@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.intents import TASKS, unknown
-from cartoolkit.routing.changes import Situation, changes
-from cartoolkit.routing.decision import weigh
-from cartoolkit.routing.figures import weakest
-from cartoolkit.routing.intent import Plan, Profile
-from cartoolkit.routing.scores import score
-from cartoolkit.routing.selection import Deterministic, Thompson
-from cartoolkit.routing.situation import NO_EVIDENCE, Demand, Evidence, Machine
-from cartoolkit.routing.weights import moved
+from cartoolkit.routing.choice.changes import Situation, changes
+from cartoolkit.routing.choice.decision import weigh
+from cartoolkit.routing.choice.intent import Plan, Profile
+from cartoolkit.routing.choice.scores import score
+from cartoolkit.routing.choice.selection import Deterministic, Thompson
+from cartoolkit.routing.choice.situation import NO_EVIDENCE, Demand, Evidence, Machine
+from cartoolkit.routing.choice.weights import moved
+from cartoolkit.routing.rows.figures import weakest
 from cartoolkit.ui._router_protocol import (
     PROTOCOL_VERSION,
     FilteredCell,
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cartoolkit.intents import Task
-    from cartoolkit.routing.decision import Candidate, Decision
-    from cartoolkit.routing.schema import ModelSchema
-    from cartoolkit.routing.selection import Strategy
+    from cartoolkit.routing.choice.decision import Candidate, Decision
+    from cartoolkit.routing.choice.selection import Strategy
+    from cartoolkit.routing.rows.schema import ModelSchema
     from cartoolkit.ui._router_protocol import BaselineRow, Busy, Cell, RunRow
 
 __all__ = ["DRAWS", "Around", "Known", "Settings", "decisions_of", "router_state", "titles_of"]
@@ -218,7 +218,7 @@ def _situation(settings: Settings, known: Known, workload: str) -> Situation:
 def titles_of(models: tuple[ModelSchema, ...]) -> dict[str, str]:
     """A short name for each id: name and variant, or the whole id where two would be the same.
 
-    >>> from cartoolkit.routing.schema import ModelSchema
+    >>> from cartoolkit.routing.rows.schema import ModelSchema
     >>> row = ModelSchema(id="acme/large:q8", capabilities=["generate"], source={"kind": "remote_api"})
     >>> titles_of((row,))
     {'acme/large:q8': 'large · q8'}

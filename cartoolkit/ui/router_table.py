@@ -9,8 +9,8 @@ import ipywidgets as W  # noqa: N812 - short, as its own documentation writes it
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.intents import TASKS, WORKLOADS, unknown
 from cartoolkit.requests import make_request
-from cartoolkit.routing.intent import Profile, profile
-from cartoolkit.routing.situation import Demand
+from cartoolkit.routing.choice.intent import Profile, profile
+from cartoolkit.routing.choice.situation import Demand
 from cartoolkit.ui import _router_protocol as protocol
 from cartoolkit.ui.conductor import close_all, row_layout
 from cartoolkit.ui.controls import Buttons, text_button
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from cartoolkit.intents import Task, Workload
     from cartoolkit.routing import Router
-    from cartoolkit.routing.decision import Decision
+    from cartoolkit.routing.choice.decision import Decision
     from cartoolkit.ui._router_protocol import RouterMessage, RouterState
     from cartoolkit.ui.jobs import Job
     from cartoolkit.ui.router_answers import Answer

@@ -4,7 +4,7 @@ import pytest
 
 from cartoolkit.engine import Usage
 from cartoolkit.remote import keys, usd_of, why_unusable
-from cartoolkit.routing.schema import ModelSchema
+from cartoolkit.routing.rows.schema import ModelSchema
 
 
 def row(kind="remote_api", cost=None, **source):

@@ -1,6 +1,6 @@
 """Rows for the tests: two that run here and two that do not, with figures that are easy to compute with."""
 
-from cartoolkit.routing.schema import ModelSchema
+from cartoolkit.routing.rows.schema import ModelSchema
 
 
 def row(model_id="acme/large", kind="remote_api", **fields):

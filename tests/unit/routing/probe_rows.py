@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from cartoolkit.engine import Engine
-from cartoolkit.routing.machine import MachineIdentity
-from cartoolkit.routing.measurements import Probe
+from cartoolkit.routing.probing.machine import MachineIdentity
+from cartoolkit.routing.probing.measurements import Probe
 
 sys.path.append(str(Path(__file__).parents[1] / "engine"))
 

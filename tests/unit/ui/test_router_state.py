@@ -12,10 +12,10 @@ from typed_shapes import faults
 
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.intents import WORKLOADS
-from cartoolkit.routing.intent import PROFILES, Profile
-from cartoolkit.routing.schema import ModelSchema
-from cartoolkit.routing.selection import Deterministic, Thompson
-from cartoolkit.routing.situation import Demand, Evidence, Machine
+from cartoolkit.routing.choice.intent import PROFILES, Profile
+from cartoolkit.routing.choice.selection import Deterministic, Thompson
+from cartoolkit.routing.choice.situation import Demand, Evidence, Machine
+from cartoolkit.routing.rows.schema import ModelSchema
 from cartoolkit.ui._router_protocol import RouterState
 from cartoolkit.ui.router_html import state_html, state_text
 from cartoolkit.ui.router_state import Around, Known, Settings, decisions_of, router_state, titles_of

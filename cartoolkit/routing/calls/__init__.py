@@ -1,0 +1,3 @@
+"""Asking the chosen model, and the next one if it fails."""
+
+__all__: list[str] = []

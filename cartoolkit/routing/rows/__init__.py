@@ -1,0 +1,3 @@
+"""What the router knows of each model: rows, their figures and prices, and where they come from."""
+
+__all__: list[str] = []
