@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from cartoolkit.errors import CartoolkitError, InvalidRequest
@@ -13,7 +14,7 @@ from cartoolkit.routing.rows.current import measured_of
 from cartoolkit.routing.rows.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from cartoolkit.routing.simulation.traffic import Traffic
     from cartoolkit.routing.table.score_table import ScoreTable
 
+    Report = Callable[[str, int, int], None]
+
 __all__ = ["Comparer"]
 
 
@@ -41,10 +44,12 @@ class Comparer(Chooser):
         Args:
             models: ids or names; none for every model that runs here and needs no download. Of these, one
                 that cannot be measured is told of and left out.
-            options: of `probing.probe`, such as `prompt_lengths`, `repeats` or `quality=False`.
+            options: of `probing.probe`, such as `prompt_lengths`, `repeats` or `quality=False`; without
+                `progress` a bar shows how far it is.
 
         Returns:
-            One row a model, see `probe_table.probe_frame`.
+            One row a model, see `probe_table.probe_frame`. ``.attrs["not_measured"]`` says of each model
+            that was left out why.
 
         Raises:
             ModelNotFound, ProbeFailed: a model that was named is not there or cannot be measured.
@@ -54,15 +59,19 @@ class Comparer(Chooser):
 
         known = Registry(self.models)
         named = [known.get(name) for name in models]
-        measured = []
+        measured, left_out = [], {}
         for row in named or [row for row in known if row.is_local and row.available and row.weights_ready]:
             try:
-                measured.append(self._probe(row, options))
+                with _progress(row, options) as progress:
+                    measured.append(self._probe(row, options | {"progress": progress}))
             except CartoolkitError as error:
                 if named or isinstance(error, InvalidRequest):
                     raise
+                left_out[row.id] = str(error)
                 say(f"{row.id} was not measured: {error}")
-        return probe_frame(measured)
+        frame = probe_frame(measured)
+        frame.attrs["not_measured"] = left_out
+        return frame
 
     def _probe(self, row: ModelSchema, options: dict[str, Any]) -> Probe:
         from cartoolkit.routing.probing.probe import probe
@@ -171,3 +180,21 @@ class Comparer(Chooser):
         """What the outcomes say of each model; see `scoreboard.scoreboard`."""
         self.history.refresh()
         return scoreboard(self.history.tracker.profiles.values(), by_task=by_task)
+
+
+@contextlib.contextmanager
+def _progress(row: ModelSchema, options: Mapping[str, Any]) -> Iterator[Report]:
+    """What the caller listens with, or a bar that goes away at the end: a probe takes minutes."""
+    if (given := options.get("progress")) is not None:
+        yield given
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(desc=row.id, leave=False) as bar:
+
+        def show(what: str, done: int, total: int) -> None:
+            bar.set_postfix_str(what, refresh=False)
+            bar.total, bar.n = total, done
+            bar.refresh()
+
+        yield show

@@ -85,7 +85,10 @@ class Jobs:
         """Measure these models; none: every one that is ready."""
 
         def work(job: Job) -> None:  # noqa: ARG001 - a measurement cannot be stopped half-way
-            self._router.probe(*model_ids, progress=self._say)
+            measured = self._router.probe(*model_ids, progress=self._say)
+            if left_out := measured.attrs.get("not_measured"):
+                lines = (f"{model_id} was not measured: {why}" for model_id, why in left_out.items())
+                self._refusal.explain("\n".join(lines))
 
         return self._begin("Probing", "the probe", work, forget=False)
 

@@ -54,8 +54,21 @@ def test_a_probe_of_an_engine_that_was_handed_over_is_kept_and_used(measuring, t
 def test_without_names_every_model_that_is_ready_is_probed_and_a_failure_is_told(measuring, capsys):
     with scripted_engine(kind=Breaking) as broken:
         measuring.add(broken)
-        assert list(measuring.probe(**SHORT).index) == ["script/speller"]
+        frame = measuring.probe(**SHORT)
+    assert list(frame.index) == ["script/speller"]
+    assert list(frame.attrs["not_measured"]) == ["script/breaker"]
+    assert "the model's forward raised" in frame.attrs["not_measured"]["script/breaker"]
     assert "script/breaker was not measured: the model's forward raised" in capsys.readouterr().out
+
+
+def test_a_probe_says_how_far_it_is_to_whoever_listens_and_else_with_a_bar(measuring, capsys):
+    told = []
+    measuring.probe(**SHORT, progress=lambda what, done, total: told.append((what, done, total)))
+    assert told
+    assert all(0 <= done <= total for _, done, total in told)
+    assert "script/speller" not in capsys.readouterr().err
+    measuring.probe(**SHORT)
+    assert "script/speller" in capsys.readouterr().err
 
 
 def test_another_router_uses_what_this_one_measured(measuring, speller, tmp_path):

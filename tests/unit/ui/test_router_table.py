@@ -415,6 +415,19 @@ def test_a_probe_runs_in_the_background_and_says_how_far_it_is(
     eventually(lambda: asked == [(ONE,), ()])
 
 
+def test_a_model_that_could_not_be_measured_is_told_of_in_the_table(table, router, monkeypatch):
+    def probe(self, *models, progress, **options):
+        frame = pd.DataFrame()
+        frame.attrs["not_measured"] = {ONE: "its process <ended>"}
+        return frame
+
+    monkeypatch.setattr(Router, "probe", probe)
+    shown = table(router)
+    finished(shown.probe())
+    assert shown._refusal.layout.display is None
+    assert f"{ONE} was not measured: its process &lt;ended&gt;" in shown._refusal.value
+
+
 # Showing it
 
 
