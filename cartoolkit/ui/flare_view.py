@@ -14,12 +14,13 @@ from cartoolkit.errors import InvalidRequest
 from cartoolkit.requests import make_request
 from cartoolkit.retrieval import as_searcher
 from cartoolkit.retrieval.presets import as_policy, preset
-from cartoolkit.ui.conductor import Conductor, close_all, header_html, row_layout
+from cartoolkit.ui.conductor import Conductor, header_html, row_layout
 from cartoolkit.ui.controls import Buttons, text_button
 from cartoolkit.ui.flare_comparison import PolicyComparison, beside_html
 from cartoolkit.ui.flare_controls import FlareControls
 from cartoolkit.ui.flare_run_view import FlareRunView
 from cartoolkit.ui.twin import Twin, still_bundle
+from cartoolkit.ui.twinned import Twinned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +38,7 @@ _PATIENCE = 5.0
 _COMPARE, _STOP = "Compare policies", "Stop comparing"
 
 
-class FlareView(W.VBox):
+class FlareView(Twinned):
     """A question box, a policy with its settings, and a live view of an answer that looks things up.
 
     The threshold's slider and the line in the plot are one value. Dragging it shows at once which look-ups
@@ -304,24 +305,7 @@ class FlareView(W.VBox):
 
     # Showing it
 
-    def close(self) -> None:
-        """Take the live view out of the notebook, which leaves the static twin; a running session goes on."""
-        for child in self.children:
-            close_all(child)
-        super().close()
-
-    def freeze(self) -> None:
-        """Replace the widget in the notebook by its static twin, which needs no kernel to be read."""
-        self._twin.freeze()
-
     def _still(self) -> dict[str, str]:
         threshold = self.view.threshold if self.controls.has_threshold else 0.4
         still = still_bundle(self.trace, threshold=threshold, asked="question", button="Answer")
         return {**still, "text/html": still["text/html"] + beside_html(self._rows(self.session))}
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-        live = super()._repr_mimebundle_(**options) or {}
-        return {**live, **self._twin.bundle()}
-
-    def _ipython_display_(self) -> None:
-        self._twin.display()

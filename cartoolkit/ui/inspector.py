@@ -11,10 +11,11 @@ from cartoolkit.engine.engine import Engine
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.remote.remote_engine import RemoteEngine
 from cartoolkit.requests import make_request
-from cartoolkit.ui.conductor import Conductor, close_all, header_html, row_layout
+from cartoolkit.ui.conductor import Conductor, header_html, row_layout
 from cartoolkit.ui.controls import Buttons, SamplerControls
 from cartoolkit.ui.run_view import RunView
 from cartoolkit.ui.twin import Twin
+from cartoolkit.ui.twinned import Twinned
 
 if TYPE_CHECKING:
     from cartoolkit.engine import Result, Session
@@ -25,7 +26,7 @@ __all__ = ["Inspector"]
 _EXAMPLE = "Why is the sky blue? Answer in two sentences."
 
 
-class Inspector(W.VBox):
+class Inspector(Twinned):
     """A prompt box, the sampler's controls and a live view of the answer.
 
     Attributes:
@@ -159,22 +160,3 @@ class Inspector(W.VBox):
 
     def _branch_or_explain(self, session: Session, at: int, token: int | None) -> None:
         self._conductor.replace_later("a branch", lambda: self._branch_off(session, at, token))
-
-    # Showing it
-
-    def close(self) -> None:
-        """Take the live view out of the notebook, which leaves the static twin; a running session goes on."""
-        for child in self.children:
-            close_all(child)
-        super().close()
-
-    def freeze(self) -> None:
-        """Replace the widget in the notebook by its static twin, which needs no kernel to be read."""
-        self._twin.freeze()
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-        live = super()._repr_mimebundle_(**options) or {}
-        return {**live, **self._twin.bundle()}
-
-    def _ipython_display_(self) -> None:
-        self._twin.display()

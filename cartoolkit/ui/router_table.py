@@ -12,7 +12,7 @@ from cartoolkit.requests import make_request
 from cartoolkit.routing.choice.intent import Profile, profile
 from cartoolkit.routing.choice.situation import Demand
 from cartoolkit.ui import _router_protocol as protocol
-from cartoolkit.ui.conductor import close_all, row_layout
+from cartoolkit.ui.conductor import row_layout
 from cartoolkit.ui.controls import Buttons, text_button
 from cartoolkit.ui.refusal import Refusal
 from cartoolkit.ui.router_answers import Answers
@@ -23,6 +23,7 @@ from cartoolkit.ui.router_scorer import Scorer
 from cartoolkit.ui.router_state import Around, Settings
 from cartoolkit.ui.router_view import RouterView
 from cartoolkit.ui.twin import Twin
+from cartoolkit.ui.twinned import Twinned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +43,7 @@ _EXPECTED_ANSWER = 128
 _BUSY = "Something is going on already; wait for its end, or press Stop."
 
 
-class RouterTable(W.VBox):
+class RouterTable(Twinned):
     """A table of models and workloads that is scored anew while its sliders are moved, and a prompt to route.
 
     A click on a cell chooses the workload that Route uses. The prompt's length follows the prompt box; it may
@@ -330,16 +331,6 @@ class RouterTable(W.VBox):
 
     # Showing it
 
-    def close(self) -> None:
-        """Take the live view out of the notebook, which leaves the static twin; an answer goes on."""
-        for child in self.children:
-            close_all(child)
-        super().close()
-
-    def freeze(self) -> None:
-        """Replace the widget in the notebook by its static twin, which needs no kernel to be read."""
-        self._twin.freeze()
-
     def _settle(self) -> None:
         if self.view.state is not None:
             self._last = self.view.state
@@ -349,13 +340,6 @@ class RouterTable(W.VBox):
         if (state := self._last) is None:
             return {"text/html": "<p>The table could not be made.</p>", "text/plain": "no table"}
         return {"text/html": state_html(state), "text/plain": state_text(state)}
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-        live = super()._repr_mimebundle_(**options) or {}
-        return {**live, **self._twin.bundle()}
-
-    def _ipython_display_(self) -> None:
-        self._twin.display()
 
 
 def _first_settings(
