@@ -73,8 +73,8 @@ class Connection:
         # Made now: the library takes a second to import, which is no time of the first answer.
         self._client = _new_client(address) if client is None else client
         self._is_own = client is None
-        # What the server has refused, by what was asked instead.
-        self._complaints: list[str] = []
+        # What the server has refused, each with the number of candidates that it was asked for then.
+        self._complaints: list[tuple[str, int]] = []
 
     @property
     def server(self) -> Server:
@@ -84,6 +84,14 @@ class Connection:
         else:
             key = self._key if self._key is not None else key_from(self._key_variable)
         return Server(self.model, self.place, self._key_variable, key)
+
+    def require_key(self) -> None:
+        """Refuse to ask without the key, before anything is sent or billed.
+
+        Raises:
+            RemoteError: the key is not set.
+        """
+        _ = self.server
 
     def ask(self, question: Question) -> Answer:
         """Put a question; it is sent when the first piece of the answer is asked for.
@@ -98,16 +106,19 @@ class Connection:
         import openai
 
         client = self._client_with(server.key)
-        for complaint in self._complaints:
-            _give_way(question, complaint)
+        for complaint, candidates in self._complaints:
+            # Who asks for fewer has not been refused yet.
+            if _candidates(question) >= candidates:
+                _give_way(question, complaint)
         for _ in range(MOST_OFFERS):
             try:
                 return await client.chat.completions.create(**question.fields)
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                complaint = f"{error.param or ''} {said_by(error, server)}"
+                complaint, asked_for = f"{error.param or ''} {said_by(error, server)}", _candidates(question)
                 if not _give_way(question, complaint):
                     raise
-                self._complaints.append(complaint)
+                is_about_them = _candidates(question) < asked_for
+                self._complaints.append((complaint, asked_for if is_about_them else 0))
         return await client.chat.completions.create(**question.fields)
 
     def _client_with(self, key: str) -> AsyncOpenAI:
@@ -132,6 +143,10 @@ def _new_client(address: str) -> AsyncOpenAI:
     # A proxy of the environment knows nothing of servers on this machine.
     http = openai.DefaultAsyncHttpxClient(trust_env=False) if _is_here(address) else None
     return openai.AsyncOpenAI(api_key="none", base_url=address, http_client=http)
+
+
+def _candidates(question: Question) -> int:
+    return question.fields.get("top_logprobs", 0)
 
 
 def _give_way(question: Question, complaint: str) -> bool:

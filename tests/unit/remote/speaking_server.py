@@ -90,6 +90,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
+        # It closes after each answer, and a client that is not told may ask again over the same connection.
+        self.send_header("Connection", "close")
         for name, each in headers.items():
             self.send_header(name.replace("_", "-"), each)
         self.end_headers()

@@ -20,6 +20,14 @@ def test_a_server_with_fewer_candidates_is_asked_for_fewer_and_that_is_remembere
     assert asked_for_less(again) == asked_for_less(result)
 
 
+def test_who_asks_for_no_more_than_a_server_tells_gets_all_of_it(engine, server):
+    server.answers = [failing(400, "top_logprobs must be at most 11"), words("a")]
+    for candidates in (20, 10, 5):
+        result = engine.generate("Hi", candidates=candidates)
+    assert [each["top_logprobs"] for each in server.requests] == [20, 10, 10, 5]
+    assert asked_for_less(result) == []
+
+
 def test_a_server_without_probabilities_is_asked_for_none(engine, server):
     refusal = {"message": "logprobs are not supported", "param": "logprobs"}
     server.answers = [failing(400, refusal), failing(400, refusal), failing(400, refusal), words("a")]
