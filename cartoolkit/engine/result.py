@@ -38,7 +38,8 @@ class Usage:
             return cls(prompt, header.prefill_tokens, header.reused_tokens, counted)
         prompt, cached = told.prompt_tokens, told.cached_tokens
         read = None if prompt is None or cached is None else prompt - cached
-        counted = trace.completion_tokens if told.unit == "token" else None
+        # Of a run that brought no token, nobody knows how many were written for it.
+        counted = trace.completion_tokens or None if told.unit == "token" else None
         written = counted if told.completion_tokens is None else told.completion_tokens
         return cls(prompt, read, cached, written)
 

@@ -10,6 +10,8 @@ __all__ = ["NotAnAnswer", "Piece", "Told", "read_piece"]
 
 # OpenAI and vLLM write this where a token is too unlikely to be told.
 _TOO_UNLIKELY = -9999.0
+# No tokens are so many; JSON's own numbers end here.
+_BEYOND_COUNTING = 2**53
 
 
 class NotAnAnswer(ValueError):
@@ -152,4 +154,5 @@ def _name(value: object) -> str:
 
 def _count(thing: object, name: str) -> int | None:
     value = _get(thing, name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _BEYOND_COUNTING
+    return value if is_count else None

@@ -21,7 +21,7 @@ from cartoolkit.remote.conversing import converse
 from cartoolkit.remote.keys import require_openai
 from cartoolkit.remote.piece_writer import PieceWriter
 from cartoolkit.remote.vocabulary import Vocabulary
-from cartoolkit.trace import ModelInfo
+from cartoolkit.trace import ModelInfo, ProviderReport
 from cartoolkit.trace.recorder import TraceRecorder
 
 if TYPE_CHECKING:
@@ -185,11 +185,15 @@ class RemoteEngine:
         """
         started = time.perf_counter()
         asked = self._checked(request, settings)
+        self._connection.require_key()
         events = list(told := not_heeded(asked.params))
         if not quiet:
             for event in told:
                 say(event.text)
         header = new_header(self.info, asked.conversation()[-1].text(), asked.params, events)
+        # A server that has told nothing yet has not counted 0 tokens.
+        untold = ProviderReport(unit="token" if asked.params.inspect else "chunk")
+        header = header.model_copy(update={"provider": untold})
         vocabulary = Vocabulary()
         question = Question(chat_fields(asked, self._connection.model), asked.params.model_fields_set)
         writer = PieceWriter(vocabulary, asked.params)

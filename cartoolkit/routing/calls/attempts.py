@@ -29,6 +29,7 @@ from cartoolkit.errors import (
     InvalidRequest,
     NotEnoughMemory,
     OutOfMemory,
+    PromptTooLong,
     SpendLimitExceeded,
     UnsupportedMode,
 )
@@ -61,7 +62,8 @@ Outcome = Literal["success", "failure", "inconclusive"]
 Reason = Literal["", "error", "timeout", "out_of_memory", "refused", "cancelled", "invalid_request"]
 
 _OUT_OF_MEMORY = (OutOfMemory, NotEnoughMemory, MemoryError)
-_REFUSED = (ContentRefused, EngineBusy, SpendLimitExceeded, UnsupportedMode)
+# A prompt that is too long for one model may fit another one.
+_REFUSED = (ContentRefused, EngineBusy, PromptTooLong, SpendLimitExceeded, UnsupportedMode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +126,10 @@ _WORDS: dict[Reason, str] = {
 
 def ending_of_error(error: BaseException) -> tuple[Outcome, Reason]:
     """What an error that was raised by a model, or on the way to it, says of the attempt."""
-    if isinstance(error, InvalidRequest):
-        return "inconclusive", "invalid_request"
     if isinstance(error, _REFUSED):
         return "inconclusive", "refused"
+    if isinstance(error, InvalidRequest):
+        return "inconclusive", "invalid_request"
     if isinstance(error, _OUT_OF_MEMORY):
         return "failure", "out_of_memory"
     return "failure", "timeout" if isinstance(error, DecodeTimeout) else "error"

@@ -14,8 +14,11 @@ from cartoolkit.engine.result import Usage
 from cartoolkit.errors import (
     EngineBusy,
     MissingDependency,
+    ModelNotFound,
     NetworkUnavailable,
+    PromptTooLong,
     RateLimited,
+    RemoteError,
     SpendLimitExceeded,
 )
 from cartoolkit.notices import in_words
@@ -39,7 +42,9 @@ if TYPE_CHECKING:
 __all__ = ["Call", "make_attempt", "may_cost"]
 
 _log = logging.getLogger(__name__)
-_BEFORE_ANYTHING_IS_BILLED = (EngineBusy, MissingDependency, NetworkUnavailable, RateLimited)
+_BEFORE_ANYTHING_IS_BILLED = (
+    EngineBusy, MissingDependency, ModelNotFound, NetworkUnavailable, PromptTooLong, RateLimited,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +206,19 @@ def _bill(model: ModelSchema, run: _Run, usage: Usage | None) -> tuple[float | N
     """What an attempt cost in USD, None if nobody knows; and whether it was worked out and not told."""
     if model.is_local and not model.cost.is_priced:
         return 0.0, False
-    if run.session is None or isinstance(run.error, _BEFORE_ANYTHING_IS_BILLED):
+    if run.session is None or _is_refusal_to_answer(run.error):
         return 0.0, False
     if usage is None:
         return None, False
     from cartoolkit.remote import usd_of
 
     return usd_of(model, usage)
+
+
+def _is_refusal_to_answer(error: BaseException | None) -> bool:
+    """Whether an error came in the place of an answer, for which nobody bills then."""
+    answered_with_status = isinstance(error, RemoteError) and error.status is not None
+    return answered_with_status or isinstance(error, _BEFORE_ANYTHING_IS_BILLED)
 
 
 def _message(run: _Run, reason: Reason) -> str:

@@ -199,6 +199,9 @@ class Books:
         self.spending.settle(admission.held, billed, self._now())
         with self._lock:
             self._settled_here.add(row.trace_id)
+        if billed is None:
+            # Whoever reads the ledger later, as after a restart, counts the same.
+            row = row.model_copy(update={"held_usd": admission.held.usd})
         self.history.record(row)
 
     def judge(self, trace_id: str, *, accepted: bool, confidence: float) -> Booking:

@@ -69,6 +69,8 @@ class Completion(_Row):
         completion_tokens: sampled.
         usd: what was billed; 0 only if nobody bills for it, as for a model on this machine.
         usd_is_estimate: the bill was worked out from a price list, not told by the provider.
+        held_usd: what the spend limits count in the place of a bill that nobody knows; None if there is one,
+            or nobody knows that either.
     """
 
     kind: Literal["completion"] = "completion"
@@ -85,6 +87,7 @@ class Completion(_Row):
     completion_tokens: _Count | None = None
     usd: _Amount | None = None
     usd_is_estimate: bool = False
+    held_usd: _Amount | None = None
 
     @model_validator(mode="after")
     def _reason_fits(self) -> Self:

@@ -158,7 +158,7 @@ class SpendControl:
         """Count what earlier calls were billed, as when a ledger is read at the start."""
         with self._lock:
             for row in sorted(completions, key=lambda row: row.time):
-                self._book(row.time, _nano(row.usd))
+                self._book(row.time, _nano(row.held_usd if row.usd is None else row.usd))
 
     def why_not(self, estimate: float | None, now: float) -> str:
         """Why a call that may cost `estimate` US dollars is not let through, in words; "" if it is.

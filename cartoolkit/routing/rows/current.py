@@ -80,7 +80,8 @@ def measured_of(model: ModelSchema, measurements: MeasurementStore, shelved: She
 def _now(model: ModelSchema, measurements: MeasurementStore, shelved: Shelved) -> ModelSchema:
     weights, probe = shelved.weights.get(model.id), measured_of(model, measurements, shelved)
     measured = model if probe is None else with_measurements(model, probe)
-    if weights is not None:
+    # Whether a server can be asked is told by the environment, not by a connection that was made once.
+    if weights is not None and not _is_elsewhere(model):
         return measured.model_copy(update={"weights_ready": True})
     why_not = model.unavailable_because if not model.available else _why_not(model, shelved.lost)
     if why_not:
@@ -90,7 +91,7 @@ def _now(model: ModelSchema, measurements: MeasurementStore, shelved: Shelved) -
 
 def _why_not(model: ModelSchema, lost: Collection[str]) -> str:
     """Why a row that is declared to be available is not, just now; "" if it is."""
-    is_elsewhere = model.source.kind in {"remote_api", "local_server"}
+    is_elsewhere = _is_elsewhere(model)
     if model.id in lost and (is_elsewhere or not model.source.location):
         return "its engine was closed"
     if is_elsewhere:
@@ -98,6 +99,10 @@ def _why_not(model: ModelSchema, lost: Collection[str]) -> str:
 
         return why_unusable(model)
     return ""
+
+
+def _is_elsewhere(model: ModelSchema) -> bool:
+    return model.source.kind in {"remote_api", "local_server"}
 
 
 def _has_arrived(model: ModelSchema) -> bool:

@@ -1,20 +1,29 @@
 """Models on servers beside ones that run here: real HTTP, keys, refusals, limits and bills."""
 
 import sys
+import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from model_rows import row
 from scripted_engines import ask
 
-from cartoolkit.errors import ContentRefused, NoEligibleModel, RateLimited
+from cartoolkit.errors import (
+    ContentRefused,
+    DecodeTimeout,
+    NoEligibleModel,
+    PromptTooLong,
+    RateLimited,
+    RemoteError,
+)
 from cartoolkit.remote import connect
 from cartoolkit.routing import Deterministic, Registry, Router, SpendLimits
 
 # The server that says what a test tells it is at home with the tests of remote engines.
 sys.path.insert(0, str(Path(__file__).parents[1] / "remote"))
 
-from speaking_server import SpeakingServer, failing, words
+from speaking_server import SpeakingServer, failing, usage, words
 
 
 @pytest.fixture
@@ -112,3 +121,63 @@ def test_an_engine_on_a_server_that_was_handed_over_answers_for_a_row_of_its_own
         assert (added.source.location, added.source.model) == (server.address, "parrot")
         assert ask(router).text == "Hello there."
     assert router.models.to_frame().loc["openai/parrot", "because"] == "its engine was closed"
+
+
+# Bills of what went wrong
+
+
+def silent(handler):
+    handler.begin_stream()
+    handler.server.left.wait(5)
+
+
+def test_an_answer_that_nobody_waited_for_may_be_billed_and_counts_as_it_was_held(server, parrot, tmp_path):
+    server.answers = [silent]
+    with Router(Registry([parrot]), folder=tmp_path, limits=SpendLimits(per_day=1.0)) as router:
+        with pytest.raises(DecodeTimeout):
+            ask(router, "a", model=parrot.id, max_tokens=100, time_limit=0.2)
+        # One token of a prompt and 100 of an answer: 1 · 1 + 100 · 4 millionths of a dollar.
+        assert router.spending.status(time.time())[1].spent == pytest.approx(401e-6)
+        board = router.scoreboard().iloc[0]
+        assert board["usd"] is pd.NA
+        assert board["prompt_tokens"] is pd.NA
+    with Router(Registry([parrot]), folder=tmp_path, limits=SpendLimits(per_day=1.0)) as later:
+        assert later.spending.status(time.time())[1].spent == pytest.approx(401e-6)
+    server.left.set()
+
+
+@pytest.mark.parametrize("status", [401, 404, 500])
+def test_an_error_in_the_place_of_an_answer_is_billed_by_nobody(router, server, status):
+    server.answers = [failing(status, {"message": "The model does not like you."})]
+    answer = ask(router)
+    assert (answer.model_id, answer.attempts[0].usd, answer.usd) == ("script/a", 0.0, 0.0)
+
+
+def test_a_prompt_that_one_server_finds_too_long_is_put_to_the_next_model(router, server):
+    error = {"message": "The maximum context length is 5 tokens.", "code": "context_length_exceeded"}
+    server.answers = [failing(400, error)]
+    answer = ask(router)
+    assert (answer.model_id, answer.attempts[0].reason) == ("script/a", "refused")
+    with pytest.raises(PromptTooLong):
+        ask(router, model="acme/parrot:large")
+
+
+def test_a_count_that_no_server_can_mean_costs_no_answer(router, server):
+    server.answers = [words("Hi", count=lambda: usage(prompt=10**20, completion=10**20))]
+    answer = ask(router)
+    assert (answer.text, answer.usd) == ("Hi", None)
+
+
+def test_a_key_that_is_taken_away_makes_a_model_unusable_that_answered_before(
+    parrot, server, tmp_path, monkeypatch
+):
+    source = parrot.source.model_copy(update={"key_variable": "PARROT_KEY"})
+    monkeypatch.setenv("PARROT_KEY", "secret-one")
+    with Router(Registry([parrot.model_copy(update={"source": source})]), folder=tmp_path) as router:
+        assert ask(router).text == "Hello there."
+        monkeypatch.delenv("PARROT_KEY")
+        with pytest.raises(NoEligibleModel, match="no key set: PARROT_KEY"):
+            ask(router)
+        with pytest.raises(RemoteError, match="no key set: PARROT_KEY"):
+            ask(router, model=parrot.id)
+        assert router.scoreboard().iloc[0]["usd"] == pytest.approx(19e-6)

@@ -52,7 +52,7 @@ from cartoolkit.trace import Event
         (SpendLimitExceeded("x"), ("inconclusive", "refused")),
         (ContentRefused("x"), ("inconclusive", "refused")),
         (InvalidRequest("x"), ("inconclusive", "invalid_request")),
-        (PromptTooLong("x"), ("inconclusive", "invalid_request")),
+        (PromptTooLong("x"), ("inconclusive", "refused")),
     ],
 )
 def test_what_an_error_says_of_an_attempt(error, ending):
