@@ -120,7 +120,8 @@ class _Slot:
 
     @property
     def live(self) -> Answerer | None:
-        return None if self.answerer is None or self.answerer.closed else self.answerer
+        answerer = self.answerer  # read once: another thread may let go of it
+        return None if answerer is None or answerer.closed else answerer
 
 
 # One for each engine of the process, as several routers, and several rows of one, may share it.
@@ -175,9 +176,9 @@ class Shelf:
     def shelved(self) -> Shelved:
         """What the rows need to know of the engines."""
         with self._lock:
-            slots = dict(self._slots)
-        weights = {model_id: slot.live.info.weights_hash for model_id, slot in slots.items() if slot.live}
-        lost = (model_id for model_id, slot in slots.items() if not slot.own and not slot.live)
+            engines = [(model_id, slot.own, slot.live) for model_id, slot in self._slots.items()]
+        weights = {model_id: engine.info.weights_hash for model_id, _, engine in engines if engine}
+        lost = (model_id for model_id, is_own, engine in engines if not is_own and not engine)
         return Shelved(weights, frozenset(lost))
 
     @property
@@ -206,7 +207,8 @@ class Shelf:
         with turn:
             with self._lock:
                 self._uses += 1
-                self._slots[model.id].used = self._uses
+                if (slot := self._slots.get(model.id)) is not None:  # the router may have been closed
+                    slot.used = self._uses
             yield answerer
 
     def _opened(self, model: ModelSchema) -> Answerer:
@@ -274,8 +276,8 @@ class Shelf:
             own = [slot for slot in self._slots.values() if slot.own]
             self._slots = {name: slot for name, slot in self._slots.items() if not slot.own}
         for slot in own:
-            if slot.live and answers_elsewhere(slot.model):
-                slot.live.close()
+            if (answerer := slot.live) is not None and answers_elsewhere(slot.model):
+                answerer.close()
             slot.answerer = None
         gc.collect()
 

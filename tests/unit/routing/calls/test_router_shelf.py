@@ -250,3 +250,39 @@ def test_a_row_that_cannot_be_loaded_is_no_fault_of_the_request():
         shelf_with(refuse).take(folder("torch/a")).__enter__()
     with pytest.raises(ModelNotFound, match="torch/a has no location, so it cannot be loaded"):
         Shelf(open_answerer, lambda: None).take(local("torch/a")).__enter__()
+
+
+def test_a_router_that_is_closed_while_a_model_is_opened_still_answers_who_waits_for_it():
+    def opened(model):
+        shelf.close()
+        return Idle(model.id)
+
+    shelf = shelf_with(opened)
+    with shelf.take(folder("torch/a")) as engine:
+        assert engine.info.name == "torch/a"
+    assert shelf.loaded == frozenset()
+
+
+def test_an_engine_that_is_let_go_of_while_it_is_looked_at_costs_nothing():
+    class Leaving(Idle):
+        """Another thread closes the router when it is looked at for the second time."""
+
+        looks = 0
+
+        @property
+        def closed(self):
+            self.looks += 1
+            if self.looks == 2:
+                shelf.close()
+            return False
+
+        @closed.setter
+        def closed(self, _):
+            pass
+
+    made = []
+    shelf = shelf_with(lambda model: made.append(Leaving(model.id)) or made[0])
+    with shelf.take(folder("torch/a")):
+        pass
+    made[0].looks = 0
+    assert shelf.shelved.weights in ({"torch/a": "sha256:torch/a"}, {})
