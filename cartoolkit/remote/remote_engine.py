@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import threading
 import time
 import weakref
@@ -80,6 +81,8 @@ def connect(
     """
     require_openai()
     _check(model, timeout, client)
+    _check_texts(base_url=base_url, api_key=api_key, key_variable=key_variable, name=name)
+    _check_length(context_length)
     if client is not None:
         address, variable = str(client.base_url), ""
     else:
@@ -107,7 +110,7 @@ def connect(
 def _check(model: object, timeout: object, client: object) -> None:
     if not isinstance(model, str) or not model.strip():
         raise InvalidRequest(f"model must be the name that the server knows it by; got {model!r}.")
-    if not isinstance(timeout, int | float) or not 0 < timeout < float("inf"):
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < float("inf"):
         raise InvalidRequest(f"timeout must be a number of seconds above 0; got {timeout!r}.")
     if client is not None:
         import openai
@@ -117,6 +120,26 @@ def _check(model: object, timeout: object, client: object) -> None:
                 f"client must be an openai.AsyncOpenAI; got a {type(client).__name__}.",
                 hint="Only an asynchronous client can be interrupted while it waits for the server.",
             )
+
+
+def _check_texts(**texts: object) -> None:
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise InvalidRequest(f"{name} must be a text; got {type(text).__name__}.")
+    variable = texts.get("key_variable")
+    if isinstance(variable, str) and not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", variable):
+        # Not shown: it may well be the key.
+        raise InvalidRequest(
+            "key_variable must be the name of an environment variable, not the key itself.",
+            hint="Such as key_variable='OPENAI_API_KEY', after that variable was set to the key.",
+        )
+
+
+def _check_length(context_length: object) -> None:
+    if context_length is None:
+        return
+    if not isinstance(context_length, int) or isinstance(context_length, bool) or context_length < 1:
+        raise InvalidRequest(f"context_length must be a whole number of at least 1; got {context_length!r}.")
 
 
 class RemoteEngine:

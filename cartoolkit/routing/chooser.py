@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cartoolkit.errors import InvalidRequest, UnsupportedMode
+from cartoolkit.intents import TASKS, unknown
 from cartoolkit.models.memory import free_memory
 from cartoolkit.requests import GenerateRequest, make_request
 from cartoolkit.routing.calls.calling import may_cost
 from cartoolkit.routing.calls.serving import Shelf, answers_elsewhere, open_answerer
+from cartoolkit.routing.checks import require_kind
 from cartoolkit.routing.choice import decision as decisions
 from cartoolkit.routing.choice.complexity import assess, task_for
 from cartoolkit.routing.choice.intent import Plan, Profile, needs_of, plan, profile
 from cartoolkit.routing.choice.selection import Deterministic, Strategy, Thompson
 from cartoolkit.routing.choice.situation import Demand, Evidence, Machine, estimate_tokens
 from cartoolkit.routing.outcomes.books import Books, evidence_of
+from cartoolkit.routing.outcomes.breaker import BreakerRules
+from cartoolkit.routing.outcomes.spending import SpendLimits
 from cartoolkit.routing.probing.machine import machine_now
 from cartoolkit.routing.probing.measurements import MeasurementStore
 from cartoolkit.routing.rows.current import Rows, rows_now
@@ -30,11 +34,13 @@ if TYPE_CHECKING:
     from cartoolkit.intents import Task, Workload
     from cartoolkit.requests import Prompt
     from cartoolkit.routing.choice.decision import Decision
-    from cartoolkit.routing.outcomes.breaker import BreakerRules, CircuitBreakers
+    from cartoolkit.routing.outcomes.breaker import CircuitBreakers
     from cartoolkit.routing.outcomes.ledger import OutcomeHistory
-    from cartoolkit.routing.outcomes.spending import SpendControl, SpendLimits
+    from cartoolkit.routing.outcomes.spending import SpendControl
 
 __all__ = ["EXPECTED_OUTPUT", "Chooser"]
+
+_MAKE_A_DEMAND = "Demand(prompt_tokens=500, output_tokens=100), or router.demand(prompt)"
 
 EXPECTED_OUTPUT = Demand().output_tokens
 """Tokens that an answer is expected to have, unless `max_tokens` allows fewer."""
@@ -62,6 +68,7 @@ class Chooser:
         clock: Callable[[], float] | None = None,
     ) -> None:
         """See `Router`."""
+        _require_parts(registry, strategy, folder, limits, rules)
         self.registry = Registry.at_hand() if registry is None else registry
         self.fetch = fetch
         self.strategy = _going_on(strategy or Thompson())
@@ -92,7 +99,13 @@ class Chooser:
         return self._books.spending
 
     def evidence(self, task: Task | None = None) -> dict[str, Evidence]:
-        """What came of earlier calls, by model id; see `books.evidence_of` for what a task changes."""
+        """What came of earlier calls, by model id; see `books.evidence_of` for what a task changes.
+
+        Raises:
+            InvalidRequest: there is no such task.
+        """
+        if task is not None:
+            _require_task(task)
         self.history.refresh()
         return evidence_of(self.history.tracker.profiles.values(), task)
 
@@ -131,13 +144,10 @@ class Chooser:
             "output_tokens": min(asked.params.max_tokens, EXPECTED_OUTPUT),
             "require": needs_of(asked),
         }
-        try:
-            return Demand(**found | bounds)
-        except TypeError:
-            known = ", ".join(each.name for each in dataclasses.fields(Demand))
-            raise InvalidRequest(
-                f"{', '.join(sorted(bounds))} is not what a demand is made of; there are: {known}."
-            ) from None
+        known = [each.name for each in dataclasses.fields(Demand)]
+        if wrong := [name for name in bounds if name not in known]:
+            raise InvalidRequest(unknown("field of a demand", wrong[0], known))
+        return Demand(**found | bounds)
 
     def decide(
         self,
@@ -202,7 +212,13 @@ class Chooser:
             workload: its name, or weights of one's own.
             demand: lengths and bounds; by default 256 tokens each way.
             task: the kind of answer.
+
+        Raises:
+            InvalidRequest: there is no such workload or task, or `demand` is none.
         """
+        _require_task(task)
+        if demand is not None:
+            require_kind("demand", demand, Demand, hint=_MAKE_A_DEMAND)
         rows, demand = self.models, demand or Demand()
         return decisions.weigh(
             rows,
@@ -212,6 +228,25 @@ class Chooser:
             evidence=self.evidence(task),
             strategy=Deterministic(self.strategy.prior_strength),
         )
+
+
+def _require_parts(registry: object, strategy: object, folder: object, limits: object, rules: object) -> None:
+    """Refuse what a router cannot be made of; None is the default of each."""
+    parts = {
+        "registry": (registry, (Registry,), "Registry([…rows…]); router.add(…) takes files and folders."),
+        "strategy": (strategy, (Thompson, Deterministic), "Thompson(seed=1), or Deterministic()"),
+        "folder": (folder, (str, Path), None),
+        "limits": (limits, (SpendLimits,), "SpendLimits(per_day=1.0)"),
+        "rules": (rules, (BreakerRules,), "BreakerRules(failures=3)"),
+    }
+    for name, (given, kinds, hint) in parts.items():
+        if given is not None:
+            require_kind(name, given, *kinds, hint=hint)
+
+
+def _require_task(task: object) -> None:
+    if task not in TASKS:
+        raise InvalidRequest(unknown("task", task, TASKS))
 
 
 def _what_servers_cannot_heed(asked: GenerateRequest, rows: Rows) -> dict[str, str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from cartoolkit.errors import CartoolkitError, InvalidRequest
+from cartoolkit.errors import CartoolkitError, InvalidRequest, SpendLimitExceeded
 from cartoolkit.intents import WORKLOADS
 from cartoolkit.notices import say
+from cartoolkit.routing.calls.calling import may_cost
+from cartoolkit.routing.checks import several
 from cartoolkit.routing.chooser import Chooser
 from cartoolkit.routing.outcomes.scoreboard import scoreboard
 from cartoolkit.routing.rows.current import measured_of
@@ -53,6 +55,8 @@ class Comparer(Chooser):
 
         Raises:
             ModelNotFound, ProbeFailed: a model that was named is not there or cannot be measured.
+            SpendLimitExceeded: somebody bills for its answers, and the router has spend limits, which a probe
+                would not keep to.
             InvalidRequest: an option is out of range.
         """
         from cartoolkit.routing.probing.probe_table import probe_frame
@@ -76,6 +80,11 @@ class Comparer(Chooser):
     def _probe(self, row: ModelSchema, options: dict[str, Any]) -> Probe:
         from cartoolkit.routing.probing.probe import probe
 
+        if self.spending.limits.is_set and may_cost(row, 1, 1) != 0:
+            raise SpendLimitExceeded(
+                f"{row.id} may be billed, and a probe asks it some 200 times, which no spend limit counts.",
+                hint="Measure it with a router of the same folder that has no limits.",
+            )
         if self._shelf.is_handed_over(row.id):
             with self._shelf.take(row) as engine:
                 done = probe(row, engine=engine, **options)
@@ -152,7 +161,8 @@ class Comparer(Chooser):
         """
         from cartoolkit.routing.simulation.baselines import baselines
 
-        decisions = {name: self.weigh(workload=name, demand=demand, task=task) for name in workloads}
+        names = several("workloads", workloads, example="['interactive', 'batch']")
+        decisions = {name: self.weigh(workload=name, demand=demand, task=task) for name in names}
         table = baselines(self.probes, decisions)
         if table.empty:
             say(table.attrs["note"])

@@ -52,6 +52,8 @@ class Profile:
     explores: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InvalidRequest(f"the name of a profile must be a word; got {self.name!r}.")
         for name in ("quality", "latency", "cost", "local_bonus"):
             require_number(name, getattr(self, name), least=0, most=1)
         if not math.isclose(total := math.fsum(self.weights), 1, abs_tol=_TOLERANCE):

@@ -57,7 +57,8 @@ class Demand:
         for name in ("max_cost_usd", "max_latency_ms"):
             if getattr(self, name) is not None:
                 require_number(name, getattr(self, name), least=0)
-        if isinstance(self.require, str) or set(self.require) - set(CAPABILITIES):
+        is_list = isinstance(self.require, tuple | list | set | frozenset)
+        if not is_list or any(each not in CAPABILITIES for each in self.require):
             raise InvalidRequest(
                 f"require must be a list of capabilities; got {self.require!r}.",
                 hint=f"There are: {', '.join(CAPABILITIES)}.",

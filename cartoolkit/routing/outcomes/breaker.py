@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from cartoolkit.errors import InvalidRequest
+from cartoolkit.routing.checks import require_number
 
 __all__ = ["BreakerRules", "Circuit", "CircuitBreakers", "Permit"]
 
@@ -46,11 +47,11 @@ class BreakerRules:
     probe_timeout_s: float = 300.0
 
     def __post_init__(self) -> None:
-        if self.failures < 1:
-            raise InvalidRequest(f"failures must be a whole number ≥ 1; got {self.failures!r}.")
+        require_number("failures", self.failures, least=1, whole=True)
         for name in ("cooldown_s", "longest_cooldown_s", "probe_timeout_s"):
             value = getattr(self, name)
-            if not 0 < value < float("inf"):
+            require_number(name, value, least=0)
+            if not value:
                 raise InvalidRequest(f"{name} must be a number of seconds above 0; got {value!r}.")
         if self.longest_cooldown_s < self.cooldown_s:
             raise InvalidRequest(

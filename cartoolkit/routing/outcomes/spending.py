@@ -17,6 +17,7 @@ import math
 import threading
 from collections import deque
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Literal
 
 from cartoolkit.errors import InvalidRequest, SpendLimitExceeded
@@ -53,7 +54,8 @@ class SpendLimits:
     def __post_init__(self) -> None:
         for name in ("per_call", *_WINDOWS):
             value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:
+            is_number = isinstance(value, Real) and not isinstance(value, bool)
+            if value is not None and not (is_number and 0 <= float(value) < math.inf):
                 raise InvalidRequest(f"{name} must be US dollars ≥ 0, or None for no limit; got {value!r}.")
 
     @property

@@ -10,6 +10,7 @@ from cartoolkit.engine.choosing import READS, named_engine
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.models import resolve
 from cartoolkit.routing.calls.serving import answers_elsewhere, open_answerer
+from cartoolkit.routing.checks import several
 from cartoolkit.routing.probing.measuring import ProbeOptions, measure, require_the_rows_engine
 from cartoolkit.routing.probing.process import measured_apart
 from cartoolkit.routing.rows.current import rows_at
@@ -66,8 +67,9 @@ def probe(
         ProbeFailed: its process crashed, was ended, hung or raised; the message says which.
         CartoolkitError: it cannot be fetched, or the engine at hand fails.
     """
+    lengths = several("prompt_lengths", prompt_lengths, example="(32, 128)")
     options = _options(
-        prompt_lengths=tuple(prompt_lengths), repeats=repeats, answer_tokens=answer_tokens, quality=quality,
+        prompt_lengths=tuple(lengths), repeats=repeats, answer_tokens=answer_tokens, quality=quality,
         items=items, loads=loads, patience=patience,
     )  # fmt: skip
     report = progress or _nobody_listens

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["Registry", "as_part", "catalog_rows", "checkpoint_rows"]
 
 
+# Of three parts an id is made, each from somebody else's name.
+_LONGEST_PART = 60
+
+
 class Registry:
     """Models by id, in the order in which they came.
 
@@ -103,7 +107,7 @@ class Registry:
             ModelNotFound: there is none; the hint names close ones.
             InvalidRequest: several models have that name.
         """
-        if name in self._rows:
+        if isinstance(name, str) and name in self._rows:
             return self._rows[name]
         named = self.named(name)
         if len(named) > 1:
@@ -231,5 +235,5 @@ def _checkpoint_row(checkpoint: Checkpoint, engine: EngineName) -> ModelSchema:
 
 
 def as_part(name: str) -> str:
-    """A name as a part of an id: what an id cannot hold becomes a dash."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") or "model"
+    """A name as a part of an id: what an id cannot hold becomes a dash, and a long name is cut."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:_LONGEST_PART].strip("-._") or "model"

@@ -145,6 +145,9 @@ def _sentences(error: ValidationError) -> Iterator[str]:
             yield _unknown_field(field, str(fault["loc"][-1]))
         elif fault["type"] == "missing":
             yield f"{field} is missing"
+        elif fault["loc"][-1:] == ("key_variable",):
+            # Not shown: it may well be the key.
+            yield f"{field}: must be the name of an environment variable that holds the key, not the key"
         else:
             yield f"{field + ': ' if field else ''}{_said(fault)}; got {_shown(fault['input'])}"
 

@@ -30,6 +30,9 @@ _ID = re.compile(
     r"(?P<provider>{part})/(?P<name>{part})(?::{part})?".format(part=r"[A-Za-z0-9][A-Za-z0-9._-]*")
 )
 _ID_IN_WORDS = "provider/name or provider/name:variant, of letters, digits, '.', '_' and '-'"
+LONGEST_ID = 200
+"""Characters of an id; it stands in every row of the outcome ledger."""
+
 _FETCHED: tuple[SourceKind, ...] = ("catalog", "hub")
 _NEEDS_NO_FILES: tuple[SourceKind, ...] = ("local_server", "remote_api")
 
@@ -176,6 +179,8 @@ class ModelSchema(Row):
     def _id_has_its_form(cls, given: str) -> str:
         if not _ID.fullmatch(given):
             raise ValueError(f"must be {_ID_IN_WORDS}")
+        if len(given) > LONGEST_ID:
+            raise ValueError(f"must have at most {LONGEST_ID} characters")
         return given
 
     @field_validator("capabilities")

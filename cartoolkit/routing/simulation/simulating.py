@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from cartoolkit.errors import InvalidRequest
+from cartoolkit.intents import TASKS, unknown
 from cartoolkit.notices import say
+from cartoolkit.routing.checks import several
 from cartoolkit.routing.choice.intent import Profile, profile
 from cartoolkit.routing.choice.scores import HALF_ANSWER_MS, HALF_USD, UNKNOWN_QUALITY, score
 from cartoolkit.routing.choice.selection import PRIOR_STRENGTH
@@ -91,7 +93,9 @@ def simulate(
         InvalidRequest: the traffic cannot be used, or a setting is out of range; see `simulate_traffic`.
     """
     world = _traffic(traffic, requests, min_calls)
-    chosen = policies
+    if task not in TASKS:
+        raise InvalidRequest(unknown("task", task, TASKS))
+    chosen = policies if policies is None else _checked(policies)
     if chosen is None:
         scores = scores_for(world, rows, workload, demand, task=task)
         chosen = default_policies(scores, prior_strength)
@@ -111,6 +115,16 @@ def simulate(
         say(f"Left out: {AT_EQUAL_COST}. {refused}")
         return done
     return done.joined(run([mix]))
+
+
+def _checked(policies: Sequence[TrafficPolicy]) -> list[TrafficPolicy]:
+    listed = several("policies", policies, example="[RouterRule(scores), Oracle()]")
+    if wrong := [each for each in listed if not hasattr(each, "name") or isinstance(each, type)]:
+        raise InvalidRequest(
+            f"a policy is one of cartoolkit.routing.simulation.bandits; got {wrong[0]!r}.",
+            hint="None takes the usual ones.",
+        )
+    return listed
 
 
 def default_policies(
@@ -222,4 +236,10 @@ def _traffic(
         return given
     if hasattr(given, "columns"):
         return traffic_from_table(given, requests=requests)  # pyright: ignore[reportArgumentType]
-    return traffic_from_outcomes(given, requests=requests, min_calls=min_calls)  # pyright: ignore[reportArgumentType]
+    rows = several("traffic", given, example="router.history.ledger.read().rows")
+    if wrong := [row for row in rows if getattr(row, "kind", None) not in {"completion", "verdict"}]:
+        raise InvalidRequest(
+            f"the rows of a log are those of a ledger; got {wrong[0]!r:.80}.",
+            hint="Give a Traffic, a table of items, or router.history.ledger.read().rows.",
+        )
+    return traffic_from_outcomes(rows, requests=requests, min_calls=min_calls)  # pyright: ignore[reportArgumentType]

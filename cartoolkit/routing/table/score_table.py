@@ -9,6 +9,7 @@ import pandas as pd
 
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.intents import WORKLOADS
+from cartoolkit.routing.checks import several
 from cartoolkit.routing.choice.intent import Profile, profile
 from cartoolkit.routing.choice.weights import WEIGHTS, shown_weight
 from cartoolkit.routing.rows.figures import weakest
@@ -168,15 +169,17 @@ def score_table_of(
         InvalidRequest: there is no such workload, or two have one name.
         ModelNotFound: there is no such model.
     """
-    rows: list[ModelSchema] = (
-        list(router.registry) if models is None else [router.registry.get(name) for name in models]
-    )
-    profiles = [each if isinstance(each, Profile) else profile(each) for each in workloads]
+    rows: list[ModelSchema] = list(router.registry)
+    if models is not None:
+        named = several("models", models, example="['gguf/smollm2-135m-instruct:Q8_0']")
+        rows = [router.registry.get(name) for name in named]
+    columns = several("workloads", workloads, example="['interactive', 'batch']")
+    profiles = [each if isinstance(each, Profile) else profile(each) for each in columns]
     names = [each.name for each in profiles]
     if len(set(names)) < len(names):
         raise InvalidRequest(f"two workloads have the same name: {', '.join(names)}.")
     decisions = {each.name: router.weigh(workload=each, demand=demand, task=task) for each in profiles}
-    return ScoreTable.of(decisions, [row.id for row in rows])
+    return ScoreTable.of(decisions, dict.fromkeys(row.id for row in rows))
 
 
 def _question(decision: Decision) -> str:

@@ -459,6 +459,28 @@ def test_a_password_in_an_address_is_refused_and_not_repeated():
     assert "hunter22" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"base_url": 5}, "base_url must be a text; got int"),
+        ({"name": 5}, "name must be a text; got int"),
+        ({"api_key": b"secret"}, "api_key must be a text; got bytes"),
+        ({"context_length": "many"}, "context_length must be a whole number of at least 1; got 'many'"),
+        ({"context_length": -5}, "context_length must be a whole number of at least 1; got -5"),
+        ({"timeout": True}, "timeout must be a number of seconds above 0; got True"),
+    ],
+)
+def test_what_is_no_argument_of_a_connection_is_refused_in_a_sentence(wrong, said):
+    with pytest.raises(InvalidRequest, match=said):
+        connect("parrot", **wrong)
+
+
+def test_a_key_in_the_place_of_its_variable_s_name_is_refused_and_not_repeated():
+    with pytest.raises(InvalidRequest, match="not the key itself") as caught:
+        connect("parrot", key_variable="sk-hunter22")
+    assert "hunter22" not in str(caught.value)
+
+
 # Keys
 
 

@@ -85,7 +85,7 @@ def test_what_a_request_asks_for_is_read_off_it(router):
     # Four letters a token: ten for the message, two for the context.
     assert (demand.prompt_tokens, demand.output_tokens, demand.max_cost_usd) == (12, 100, 0.5)
     assert router.demand("a").output_tokens == 256
-    with pytest.raises(InvalidRequest, match="budget is not what a demand is made of"):
+    with pytest.raises(InvalidRequest, match="'budget' is no field of a demand"):
         router.demand("a", budget=1)
 
 
