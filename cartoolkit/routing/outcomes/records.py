@@ -9,6 +9,7 @@ order, so a replayed ledger gives the same figures again.
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -195,6 +196,7 @@ class OutcomeTracker:
 
     An attempt is booked once, whatever id it comes with again, and judged once. Both are remembered for
     `VERDICT_WINDOW` after the attempt, by the rows' own times and not by a clock, so a replay books the same.
+    May be used from several threads.
 
     >>> tracker = OutcomeTracker()
     >>> tracker.apply(Completion(trace_id="t1", model_id="lab/small:q4", task="chat", time=10))
@@ -210,6 +212,7 @@ class OutcomeTracker:
     def __init__(self) -> None:
         self._running: dict[str, _Running] = {}
         self._calls: OrderedDict[str, _Call] = OrderedDict()
+        self._lock = threading.Lock()
 
     @classmethod
     def replay(cls, rows: Iterable[Completion | Verdict]) -> Self:
@@ -221,8 +224,9 @@ class OutcomeTracker:
 
     def apply(self, row: Completion | Verdict) -> Booking:
         """Book a row; the answer says whether it changed anything, and why not."""
-        booking = self._complete(row) if isinstance(row, Completion) else self._judge(row)
-        self._forget(row.time)
+        with self._lock:
+            booking = self._complete(row) if isinstance(row, Completion) else self._judge(row)
+            self._forget(row.time)
         return booking
 
     def _complete(self, row: Completion) -> Booking:
@@ -259,9 +263,11 @@ class OutcomeTracker:
     @property
     def profiles(self) -> dict[str, ModelProfile]:
         """Every model that was called, in the order of first calls."""
-        return {model_id: running.profile(model_id) for model_id, running in self._running.items()}
+        with self._lock:
+            return {model_id: running.profile(model_id) for model_id, running in self._running.items()}
 
     def profile(self, model_id: str) -> ModelProfile:
         """One model's profile; an empty one if it was never called."""
-        running = self._running.get(model_id)
-        return running.profile(model_id) if running else ModelProfile(model_id)
+        with self._lock:
+            running = self._running.get(model_id)
+            return running.profile(model_id) if running else ModelProfile(model_id)

@@ -16,6 +16,7 @@ from cartoolkit.errors import (
     PromptTooLong,
     RateLimited,
     RemoteError,
+    SpendLimitExceeded,
 )
 from cartoolkit.remote import connect
 from cartoolkit.routing import Deterministic, Registry, Router, SpendLimits
@@ -181,3 +182,12 @@ def test_a_key_that_is_taken_away_makes_a_model_unusable_that_answered_before(
         with pytest.raises(RemoteError, match="no key set: PARROT_KEY"):
             ask(router, model=parrot.id)
         assert router.scoreboard().iloc[0]["usd"] == pytest.approx(19e-6)
+
+
+def test_a_probe_does_not_pass_a_spend_limit(parrot, server, tmp_path):
+    with (
+        Router(Registry([parrot]), folder=tmp_path, limits=SpendLimits(per_day=1.0)) as router,
+        pytest.raises(SpendLimitExceeded, match="a probe asks it some 200 times"),
+    ):
+        router.probe(parrot.id)
+    assert server.requests == []

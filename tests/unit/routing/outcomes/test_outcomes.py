@@ -1,5 +1,8 @@
 """Outcomes: booked at once, reversed once, and never invented; the figures are worked out by hand."""
 
+import sys
+import threading
+
 import pytest
 from pydantic import ValidationError
 
@@ -198,3 +201,24 @@ def test_a_replay_gives_the_same_profiles():
     for row in rows:
         other.apply(row)
     assert one.profiles == other.profiles
+
+
+def test_profiles_may_be_read_while_another_thread_books_calls_of_new_models():
+    tracker = OutcomeTracker()
+
+    def book():
+        for number in range(3000):
+            model_id = f"lab/m{number % 300}"
+            tracker.apply(Completion(trace_id=f"t{number}", model_id=model_id, task="chat", time=1.0))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns within a single line
+    try:
+        booking = threading.Thread(target=book)
+        booking.start()
+        while booking.is_alive():
+            assert all(profile.total.calls for profile in tracker.profiles.values())
+    finally:
+        sys.setswitchinterval(before)
+        booking.join()
+    assert sum(profile.total.calls for profile in tracker.profiles.values()) == 3000
