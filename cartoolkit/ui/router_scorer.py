@@ -106,10 +106,9 @@ class Scorer:
 
     def tell(self) -> None:
         """Show the answers and what is going on as they are now; the scores stay."""
-        beside = self._beside()
         with self._lock:
             if (state := self._view.state) is not None:
-                self._show({**state, "runs": list(beside.runs), "busy": beside.busy})
+                self._show(state)
 
     def _work(self, order: int) -> None:
         with self._refusal.explaining("scoring"):
@@ -156,7 +155,10 @@ class Scorer:
     def _show(self, state: RouterState, *, keep: bool = False) -> None:
         with self._lock:
             self._seq += 1
-            self._view.show({**state, "seq": self._seq}, keep=keep)
+            # As they are now: an answer may have ended since the scores of this state were begun.
+            beside = self._beside()
+            now = {**state, "seq": self._seq, "runs": list(beside.runs), "busy": beside.busy}
+            self._view.show(now, keep=keep)  # pyright: ignore[reportArgumentType]
 
 
 def _keep_changes(detail: Detail | None, before: RouterState | None) -> None:

@@ -8,7 +8,8 @@ import ipywidgets as W  # noqa: N812 - short, as its own documentation writes it
 
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.intents import TASKS, WORKLOADS, unknown
-from cartoolkit.requests import make_request
+from cartoolkit.requests import GenerateParams, make_request
+from cartoolkit.routing.checks import require_kind, several
 from cartoolkit.routing.choice.intent import Profile, profile
 from cartoolkit.routing.choice.situation import Demand
 from cartoolkit.ui import _router_protocol as protocol
@@ -82,15 +83,17 @@ class RouterTable(Twinned):
         Raises:
             InvalidRequest: a workload, task or setting is unknown or out of range.
         """
-        if not callable(getattr(router, "generate", None)) or not hasattr(router, "models"):
+        is_class = isinstance(router, type)
+        if is_class or not callable(getattr(router, "generate", None)) or not hasattr(router, "models"):
             raise InvalidRequest(
-                f"the RouterTable takes a router; got a {type(router).__name__}.",
+                f"the RouterTable takes a router; got {router!r:.80}.",
                 hint="Make one first: router = ct.Router()",
             )
         self.router = router
-        self._generation = make_request(prompt or _EXAMPLE, **settings).params.model_dump()
+        self._generation = _checked_generation(prompt, settings)
+        columns = several("workloads", workloads, example="['interactive', 'batch']")
         first = _first_settings(
-            router, prompt, workloads=tuple(workloads), demand=demand, task=task, settings=settings
+            router, prompt, workloads=tuple(columns), demand=demand, task=task, settings=settings
         )
         self._last: RouterState | None = None
         self._make_parts(prompt, first)
@@ -342,6 +345,18 @@ class RouterTable(Twinned):
         return {"text/html": state_html(state), "text/plain": state_text(state)}
 
 
+def _checked_generation(prompt: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of the answers, only those that the caller wrote: a server may not take a default."""
+    require_kind("prompt", prompt, str)
+    params = make_request(prompt or _EXAMPLE, **settings).params
+    if beside := [name for name in settings if name not in {*GenerateParams.model_fields, "params"}]:
+        raise InvalidRequest(
+            f"{beside[0]} is no setting of the answers of a RouterTable.",
+            hint="router.generate(…) takes it; the table has its own workloads, task and limits.",
+        )
+    return params.model_dump(exclude_unset=True)
+
+
 def _first_settings(
     router: Router,
     prompt: str,
@@ -360,7 +375,9 @@ def _first_settings(
     names = [each.name for each in profiles]
     if len(set(names)) < len(names):
         raise InvalidRequest(f"two workloads have the same name: {', '.join(names)}.")
-    if demand is None:
+    if demand is not None:
+        require_kind("demand", demand, Demand, hint="Demand(prompt_tokens=500, output_tokens=100)")
+    else:
         length = settings.get("max_tokens", _EXPECTED_ANSWER)
         tokens = router.demand(prompt).prompt_tokens if prompt.strip() else 0
         demand = Demand(prompt_tokens=tokens, output_tokens=length)

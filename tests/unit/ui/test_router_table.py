@@ -147,7 +147,7 @@ def test_bad_arguments_are_refused_in_a_sentence(router, arguments, said):
 
 
 def test_what_is_no_router_is_refused():
-    with pytest.raises(InvalidRequest, match="takes a router; got a str"):
+    with pytest.raises(InvalidRequest, match="takes a router; got 'smollm2'"):
         ct.RouterTable("smollm2")
 
 
@@ -448,3 +448,52 @@ def test_a_closed_table_keeps_its_twin_and_nothing_of_the_router(table, router):
     assert shown.view.comm is None
     assert "Which model answers?" in shown._still()["text/plain"]
     finished(shown._jobs.route(shown._asked("a")))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"demand": {"prompt_tokens": 3}}, "demand must be a Demand; got {'prompt_tokens': 3}"),
+        ({"workloads": "batch"}, "workloads must be a list, .*; got 'batch'"),
+        ({"prompt": None}, "prompt must be a str; got None"),
+        # What would be left out of every answer without a word.
+        ({"context": "The sky is green."}, "context is no setting of the answers of a RouterTable"),
+        ({"model": ONE}, "model is no setting of the answers"),
+        ({"intent": {"prefer_fast": True}}, "intent is no setting of the answers"),
+    ],
+)
+def test_what_a_table_has_no_use_for_is_refused_in_a_sentence(router, wrong, said):
+    with pytest.raises(InvalidRequest, match=said):
+        ct.RouterTable(router, **wrong)
+
+
+def test_a_class_in_the_place_of_a_router_is_refused():
+    with pytest.raises(InvalidRequest, match="the RouterTable takes a router; got <class"):
+        ct.RouterTable(Router)
+
+
+def test_a_setting_that_nobody_wrote_is_not_insisted_on(router, table):
+    asked = []
+    generate = router.generate
+    router.generate = lambda prompt, **settings: asked.append(settings) or generate(prompt, **settings)
+    table(router).route().wait()
+    assert {"temperature", "seed", "max_tokens"} <= asked[0].keys()
+    assert not {"top_p", "repeatable", "candidates"} & asked[0].keys()
+
+
+def test_an_answer_that_changes_while_the_table_is_scored_is_shown_as_it_is(
+    router, table, states, monkeypatch, eventually
+):
+    shown = table(router)
+    finished(shown.route())
+    eventually(lambda: "cartoolkit-score" not in {thread.name for thread in threading.enumerate()})
+    before, seen = shown._scorer._around, len(states)
+
+    def ended_meanwhile():
+        around = before()
+        shown._answers.judge(around.runs[0]["trace_id"], accepted=True)
+        return around
+
+    monkeypatch.setattr(shown._scorer, "_around", ended_meanwhile)
+    shown._scorer.score()
+    assert [state["runs"][0]["verdict"] for state in states[seen:]] == [True, True]
