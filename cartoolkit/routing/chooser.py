@@ -109,9 +109,13 @@ class Chooser:
         self.history.refresh()
         return evidence_of(self.history.tracker.profiles.values(), task)
 
-    def machine(self) -> Machine:
-        """What this machine has; the memory of idle engines that would be let go of counts as free."""
-        return self._machine(self.models, Demand())
+    def machine(self, demand: Demand | None = None) -> Machine:
+        """What this machine has; the memory of idle engines that would be let go of counts as free.
+
+        Args:
+            demand: the lengths that spend limits are held against; by default 256 tokens each way.
+        """
+        return self._machine(self.models, demand or Demand())
 
     def _machine(self, rows: Rows, demand: Demand, output_tokens: int | None = None) -> Machine:
         most = output_tokens or demand.output_tokens

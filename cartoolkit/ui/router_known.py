@@ -13,23 +13,27 @@ if TYPE_CHECKING:
     from cartoolkit.intents import Task
     from cartoolkit.routing import Router
     from cartoolkit.routing.choice.decision import Decision
+    from cartoolkit.routing.choice.situation import Demand
     from cartoolkit.routing.probing.measurements import Probe
     from cartoolkit.ui._router_protocol import BaselineRow
 
 __all__ = ["baselines_of", "known_of"]
 
 
-def known_of(router: Router, task: Task, probes: tuple[Probe, ...] = ()) -> Known:
+def known_of(
+    router: Router, task: Task, probes: tuple[Probe, ...] = (), demand: Demand | None = None
+) -> Known:
     """What the router knows at this moment.
 
     Args:
         router: what is asked.
         task: whose calls count first.
         probes: the measurements that hold.
+        demand: the lengths that spend limits are held against.
     """
     return Known(
         models=tuple(router.models),
-        machine=router.machine(),
+        machine=router.machine(demand),
         evidence=router.evidence(task),
         strategy=router.strategy,
         notes={probe.model_id: f"probed {_day(probe.measured_at)}" for probe in probes},

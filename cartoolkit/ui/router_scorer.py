@@ -90,8 +90,10 @@ class Scorer:
             learn: the router is to be asked again as well.
         """
         with self._lock:
-            self._settings = change(self._settings)
-        self.ask(learn=learn)
+            before, self._settings = self._settings, change(self._settings)
+            # Spend limits are the router's, and whether a call fits into them goes by its lengths.
+            is_limited = self._router.spending.limits.is_set and before.demand != self._settings.demand
+        self.ask(learn=learn or is_limited)
 
     def ask(self, *, learn: bool = False) -> None:
         """Score anew on a thread, with what the router knows by now if `learn`."""
@@ -131,7 +133,8 @@ class Scorer:
         if self._stale:
             self._stale = False
             self._probes = self._router.probes
-            self._known = known_of(self._router, self._settings.task, self._probes)
+            settings = self._settings
+            self._known = known_of(self._router, settings.task, self._probes, settings.demand)
 
     def _selecting(self, settings: Settings, decisions: dict[str, Decision]) -> Settings:
         """With a cell to tell: where there is none yet, or its model has gone, the first of its workload."""

@@ -130,9 +130,10 @@ class Ledger:
                 f"another process has held {self.path}.lock for {_PATIENCE:g} s; nothing was written.",
                 hint="End that process, or give another file.",
             ) from None
-        except OSError as error:
+        except (OSError, NotImplementedError) as error:  # the latter of a file system without locks
+            why = getattr(error, "strerror", None) or str(error) or "no file can be locked there"
             raise LedgerError(
-                f"outcomes cannot be written to {self.path}: {error.strerror or error}.",
+                f"outcomes cannot be written to {self.path}: {why}.",
                 hint="Free some space there, or give a file that you can write to.",
             ) from error
 

@@ -11,7 +11,7 @@ from typed_shapes import faults
 
 import cartoolkit as ct
 from cartoolkit.errors import InvalidRequest
-from cartoolkit.routing import Demand, Deterministic, ModelSchema, Profile, Registry, Router
+from cartoolkit.routing import Demand, Deterministic, ModelSchema, Profile, Registry, Router, SpendLimits
 from cartoolkit.ui._router_protocol import RouterState
 from cartoolkit.ui.router_view import RouterView
 
@@ -497,3 +497,21 @@ def test_an_answer_that_changes_while_the_table_is_scored_is_shown_as_it_is(
     monkeypatch.setattr(shown._scorer, "_around", ended_meanwhile)
     shown._scorer.score()
     assert [state["runs"][0]["verdict"] for state in states[seen:]] == [True, True]
+
+
+def test_a_spend_limit_is_held_against_the_length_that_the_table_is_set_to(table, tmp_path, eventually):
+    priced = ModelSchema(
+        id="acme/large",
+        capabilities=["generate"],
+        source={"kind": "remote_api"},
+        cost={"input_per_mtok": 1.0, "output_per_mtok": 4.0},
+    )
+    router = Router(Registry([priced]), folder=tmp_path, limits=SpendLimits(per_call=0.002))
+    shown = table(router, max_tokens=100)
+    assert shown.state["cells"][0][0]["kind"] == "scored"
+    # 1,000 tokens of an answer cost 4,000 millionths of a dollar, and reading comes on top.
+    say(shown, type="question", name="output_tokens", value=1000)
+    eventually(lambda: shown.state["cells"][0][0]["kind"] == "filtered")
+    assert "is above the limit of $0.002 for one call" in shown.state["cells"][0][0]["reasons"][0]
+    say(shown, type="question", name="output_tokens", value=100)
+    eventually(lambda: shown.state["cells"][0][0]["kind"] == "scored")

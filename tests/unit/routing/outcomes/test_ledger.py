@@ -299,3 +299,12 @@ def test_threads_share_a_history(ledger):
         thread.join()
     assert bookings == ["booked"] * 20
     assert history.tracker.profile("lab/small:q4").total.calls == 20
+
+
+def test_a_place_where_no_file_can_be_locked_is_one_that_cannot_be_written_to(ledger, monkeypatch):
+    def unable(*_, **__):
+        raise NotImplementedError("FileSystem does not appear to support flock")
+
+    monkeypatch.setattr("filelock.FileLock.acquire", unable)
+    with pytest.raises(LedgerError, match="does not appear to support flock"):
+        ledger.append(done("a"))
