@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from cartoolkit.routing.choice.situation import estimate_tokens
+from cartoolkit.routing.choice.situation import counted, estimate_tokens
 
 if TYPE_CHECKING:
     from cartoolkit.intents import Capability, Task
@@ -101,8 +101,8 @@ def assess(prompt: str) -> Assessment:
     if because := _complex_mark(prompt, lowered, length):
         return Assessment("complex", because)
     if length <= SHORT:
-        return Assessment("simple", f"it has about {length} tokens and no other mark")
-    return Assessment("medium", f"it has about {length} tokens and no other mark")
+        return Assessment("simple", f"it has about {counted(length)} and no other mark")
+    return Assessment("medium", f"it has about {counted(length)} and no other mark")
 
 
 def _code_mark(prompt: str, lowered: str) -> str:
@@ -121,7 +121,7 @@ def _complex_mark(prompt: str, lowered: str, length: int) -> str:
         return f"it asks {questions} questions"
     if (items := len(_LIST_ITEM.findall(prompt))) >= MANY_PARTS:
         return f"it lists {items} items"
-    return f"it has about {length} tokens" if length > LONG else ""
+    return f"it has about {counted(length)}" if length > LONG else ""
 
 
 def task_for(complexity: Complexity) -> Task:

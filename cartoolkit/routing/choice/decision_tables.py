@@ -6,6 +6,7 @@ import html
 import math
 from typing import TYPE_CHECKING
 
+from cartoolkit.routing.choice.situation import counted
 from cartoolkit.routing.choice.weights import shown_weight
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ COLUMNS = (
 
 ``score`` is the sum of the three terms times their weights, and ``local_bonus``; ``quality_from`` and the
 like say where a term comes from; ``worth`` is ``reliability`` times ``score``, and ``reliability`` comes from
-the score, ``successes`` and ``failures`` as `selection` says. A filtered model has NaN for
-all of them, and its reasons in ``filtered``, which is empty for the others.
+the score, ``successes`` and ``failures`` as `selection` says. ``usd`` is the price of the call: 0 where
+nobody bills, NaN where it is not known. A filtered model has NaN for all of them, and its reasons in
+``filtered``, which is empty for the others.
 """
 
 _TEXTS = frozenset(name for name in COLUMNS if name.endswith(("_basis", "_from")) or name == "filtered")
@@ -66,10 +68,16 @@ def _row(candidate: Candidate) -> dict[str, object]:
             "score": scored.total,
             "local_bonus": scored.local_bonus,
             "latency_ms": scored.latency_ms,
-            "usd": math.nan if scored.usd is None else scored.usd,
+            "usd": _usd(candidate, scored),
             "filtered": "",
         }
     )  # fmt: skip
+
+
+def _usd(candidate: Candidate, scored: Score) -> float:
+    if candidate.model.is_local and not candidate.model.cost.is_priced:
+        return 0.0
+    return math.nan if scored.usd is None else scored.usd
 
 
 def _term(term: Term) -> dict[str, float | str]:
@@ -114,7 +122,7 @@ def _cells(row: Sequence[str], columns: int) -> str:
 def _story(decision: Decision) -> list[str]:
     """What was asked, what was decided, what comes next, and what was not followed."""
     demand = decision.demand
-    asked = f"{decision.profile.name}, {decision.task}: {demand.prompt_tokens:,} tokens in, "
+    asked = f"{decision.profile.name}, {decision.task}: {counted(demand.prompt_tokens)} in, "
     asked += f"{demand.output_tokens:,} out."
     if decision.assessment:
         asked += f" The prompt is {decision.assessment.complexity}: {decision.assessment.because}."

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from cartoolkit.routing.choice.latency import expected_latency
-from cartoolkit.routing.choice.situation import NO_EVIDENCE, Evidence
+from cartoolkit.routing.choice.situation import NO_EVIDENCE, Evidence, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,7 +94,7 @@ def refuse_small_context(model: ModelSchema, asked: Asked) -> str | None:
     if prompt + kept_free <= model.context_length:
         return None
     return (
-        f"the prompt of {prompt:,} tokens and {kept_free:,} for the answer exceed its context "
+        f"the prompt of {counted(prompt)} and {kept_free:,} for the answer exceed its context "
         f"of {model.context_length:,}"
     )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cartoolkit.intents import Capability
     from cartoolkit.routing.outcomes.records import Tally
 
-__all__ = ["NO_EVIDENCE", "Demand", "Evidence", "Machine", "estimate_tokens"]
+__all__ = ["NO_EVIDENCE", "Demand", "Evidence", "Machine", "counted", "estimate_tokens"]
 
 CHARACTERS_A_TOKEN = 4
 
@@ -28,6 +28,15 @@ def estimate_tokens(text: str) -> int:
     2
     """
     return math.ceil(len(text) / CHARACTERS_A_TOKEN)
+
+
+def counted(tokens: int) -> str:
+    """A number of tokens in words.
+
+    >>> counted(1), counted(1200)
+    ('1 token', '1,200 tokens')
+    """
+    return f"{tokens:,} token{'s' * (tokens != 1)}"
 
 
 @dataclass(frozen=True, slots=True)

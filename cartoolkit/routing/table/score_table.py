@@ -11,6 +11,7 @@ from cartoolkit.errors import InvalidRequest
 from cartoolkit.intents import WORKLOADS
 from cartoolkit.routing.checks import several
 from cartoolkit.routing.choice.intent import Profile, profile
+from cartoolkit.routing.choice.situation import counted
 from cartoolkit.routing.choice.weights import WEIGHTS, shown_weight
 from cartoolkit.routing.rows.figures import weakest
 from cartoolkit.routing.table.table_html import (
@@ -189,7 +190,7 @@ def _question(decision: Decision) -> str:
         "" if demand.max_latency_ms is None else f", at most {demand.max_latency_ms:,.0f} ms",
     ))  # fmt: skip
     return (
-        f"Task {decision.task}: {demand.prompt_tokens:,} tokens in, {demand.output_tokens:,} out{bounds}. "
+        f"Task {decision.task}: {counted(demand.prompt_tokens)} in, {demand.output_tokens:,} out{bounds}. "
         "Ranks are those of the expected worth."
     )
 

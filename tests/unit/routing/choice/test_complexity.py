@@ -90,3 +90,7 @@ def test_every_kind_stands_for_a_task_and_every_task_for_a_capability():
     ]
     assert {capability_for(task) for task in TASKS} <= set(CAPABILITIES)
     assert capability_for("extract") == "generate"
+
+
+def test_one_token_is_not_said_to_be_several():
+    assert assess("Why?").because == "it has about 1 token and no other mark"
