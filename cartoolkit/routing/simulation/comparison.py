@@ -8,6 +8,7 @@ right if that lies below its chance. Adding a policy does not change what the ot
 
 from __future__ import annotations
 
+import html
 import math
 import zlib
 from dataclasses import dataclass
@@ -99,6 +100,17 @@ class TrafficSimulation:
     ends: NDArray[np.int64]
     sums: dict[str, NDArray[np.float64]]
     chosen: NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        """What was simulated, not its arrays; `summary` has the figures."""
+        names = ", ".join(self.policies)
+        times = f"{self.runs} run{'s' * (self.runs != 1)}"
+        return f"<TrafficSimulation: {len(self.traffic):,} requests, {times}; policies {names}>"
+
+    def _repr_html_(self) -> str:
+        """The summary, under what was simulated."""
+        table = self.summary().to_html(index=False, float_format="{:.4g}".format, na_rep="", border=0)
+        return f"<p>{html.escape(repr(self.traffic)[1:-1])}, {self.runs} runs.</p>{table}"
 
     def joined(self, other: TrafficSimulation) -> TrafficSimulation:
         """This one with the policies of another one over the same traffic after its own.

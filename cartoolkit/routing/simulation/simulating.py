@@ -13,7 +13,7 @@ import numpy as np
 from cartoolkit.errors import InvalidRequest
 from cartoolkit.intents import TASKS, unknown
 from cartoolkit.notices import say
-from cartoolkit.routing.checks import several
+from cartoolkit.routing.checks import require_kind, require_number, several
 from cartoolkit.routing.choice.intent import Profile, profile
 from cartoolkit.routing.choice.scores import HALF_ANSWER_MS, HALF_USD, UNKNOWN_QUALITY, score
 from cartoolkit.routing.choice.selection import PRIOR_STRENGTH
@@ -92,9 +92,11 @@ def simulate(
     Raises:
         InvalidRequest: the traffic cannot be used, or a setting is out of range; see `simulate_traffic`.
     """
+    _require_numbers(1, requests=requests, runs=runs, windows=windows, batch=batch)
+    _require_numbers(0, min_calls=min_calls, seed=seed)
+    _require_numbers(0, whole=False, usd_worth=usd_worth, second_worth=second_worth)
+    _require_what_scores_go_by(demand, task)
     world = _traffic(traffic, requests, min_calls)
-    if task not in TASKS:
-        raise InvalidRequest(unknown("task", task, TASKS))
     chosen = policies if policies is None else _checked(policies)
     if chosen is None:
         scores = scores_for(world, rows, workload, demand, task=task)
@@ -115,6 +117,20 @@ def simulate(
         say(f"Left out: {AT_EQUAL_COST}. {refused}")
         return done
     return done.joined(run([mix]))
+
+
+def _require_numbers(least: float, *, whole: bool = True, **numbers: object) -> None:
+    """Refuse what is out of range; None leaves a number to its default."""
+    for name, value in numbers.items():
+        if value is not None:
+            require_number(name, value, least=least, whole=whole)
+
+
+def _require_what_scores_go_by(demand: object, task: object) -> None:
+    if demand is not None:
+        require_kind("demand", demand, Demand)
+    if task not in TASKS:
+        raise InvalidRequest(unknown("task", task, TASKS))
 
 
 def _checked(policies: Sequence[TrafficPolicy]) -> list[TrafficPolicy]:

@@ -233,3 +233,30 @@ def test_a_model_that_recovers_is_found_again_by_draws_and_not_without_them():
     late = done.chosen[:, :, -1, 0].mean(axis=1) / np.diff(done.ends)[-1]
     assert late[0] > 0.9
     assert late[1] < 0.3  # it comes back only where the other one has a streak of bad luck
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"requests": "many"}, "requests must be a whole number of at least 1; got 'many'"),
+        ({"requests": 0}, "requests must be a whole number of at least 1; got 0"),
+        ({"runs": "8"}, "runs must be a whole number of at least 1; got '8'"),
+        ({"min_calls": "few"}, "min_calls must be a whole number of at least 0; got 'few'"),
+        ({"seed": "x"}, "seed must be a whole number of at least 0; got 'x'"),
+        ({"usd_worth": "x"}, "usd_worth must be a number of at least 0; got 'x'"),
+        ({"demand": {"output_tokens": 5}}, "demand must be a Demand"),
+    ],
+)
+def test_what_is_no_number_is_refused_in_a_sentence(wrong, said):
+    with pytest.raises(InvalidRequest, match=said):
+        simulate(**{"requests": 10} | wrong)
+
+
+def test_a_simulation_shows_its_summary_and_not_its_arrays():
+    done = simulate(requests=100, runs=2)
+    assert repr(done).startswith("<TrafficSimulation: 100 requests, 2 runs; policies router, Thompson")
+    assert "array" not in repr(done)
+    shown = done._repr_html_()
+    assert "Traffic: 100 requests of 15 kinds, 20 models, 2 runs." in shown
+    assert "best constant" in shown
+    assert "total_regret" in shown
