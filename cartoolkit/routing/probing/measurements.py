@@ -117,6 +117,19 @@ class Probe(Row):
     items: tuple[ItemResult, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Its figures, not its 160 answers; `probe_table` shows several beside each other."""
+        figures = (
+            ("first token", self.ttft_ms, "{:,.0f} ms"),
+            ("decoding", self.tokens_per_second, "{:,.1f} tokens/s"),
+            ("memory", self.ram_mb, "{:,.0f} MB"),
+            ("right", self.quality, "{:.0%}"),
+        )
+        known = [f"{name} {form.format(figure.value)}" for name, figure, form in figures if figure]
+        return f"<Probe of {self.model_id}: {', '.join(known) or 'nothing measured'}>"
+
+    __str__ = __repr__
+
 
 def with_measurements(model: ModelSchema, probe: Probe) -> ModelSchema:
     """The row with what was measured in the place of what was declared; what was not measured stays.

@@ -318,3 +318,17 @@ def test_a_hub_model_is_told_by_its_local_copy_without_a_connection(
 
 def folder_source(folder):
     return {"kind": "folder", "location": str(folder), "engine": "torch"}
+
+
+def test_a_measurement_shows_its_figures_and_not_its_answers():
+    item = {"id": "capital:France", "kind": "facts", "split": "choice", "right": True, "text": "Paris"}
+    probe = probe_row(
+        "gguf/small:q4",
+        ttft_ms=figure(20.4),
+        tokens_per_second=figure(300.26),
+        quality=figure(0.55),
+        items=[{**item, "ms": 1.0, "completion_tokens": 2}],
+    )
+    shown = "<Probe of gguf/small:q4: first token 20 ms, decoding 300.3 tokens/s, right 55%>"
+    assert (repr(probe), str(probe)) == (shown, shown)
+    assert repr(probe_row("gguf/a")) == "<Probe of gguf/a: nothing measured>"
