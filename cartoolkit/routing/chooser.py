@@ -118,6 +118,7 @@ class Chooser:
         return self._machine(self.models, demand or Demand())
 
     def _machine(self, rows: Rows, demand: Demand, output_tokens: int | None = None) -> Machine:
+        self._shelf.forget_all_but(self.registry)
         most = output_tokens or demand.output_tokens
         estimates = {row.id: may_cost(row, demand.prompt_tokens, most) for row in rows}
         resting = ({} if self.fetch else _not_here(rows)) | self._books.resting(estimates)

@@ -21,7 +21,7 @@ from cartoolkit.routing.choice.filters import memory_needed_mb
 from cartoolkit.routing.rows.current import Shelved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from cartoolkit.engine import Result, Session
     from cartoolkit.requests import GenerateRequest, Prompt
@@ -260,6 +260,20 @@ class Shelf:
             if idle is None:
                 return  # the engine itself says by how much it does not fit
             idle.answerer = None
+            gc.collect()
+
+    def forget_all_but(self, registered: Container[object]) -> None:
+        """Let go of the engines whose rows are gone; whoever is using one keeps it until the end.
+
+        Args:
+            registered: tells which ids there are, at the moment at which it is asked: a row that another
+                thread adds stands there before its engine stands here.
+        """
+        with self._lock:
+            gone = [model_id for model_id in self._slots if model_id not in registered]
+            for model_id in gone:
+                del self._slots[model_id]
+        if gone:
             gc.collect()
 
     def _idle(self) -> list[_Slot]:

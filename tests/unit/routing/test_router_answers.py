@@ -225,3 +225,10 @@ def test_each_attempt_s_session_can_be_watched(router, engines):
     seen = []
     ask(router, on_start=lambda model, session: seen.append((model.id, session.done)))
     assert [model_id for model_id, _ in seen] == ["script/a", "script/b"]
+
+
+def test_a_model_that_was_removed_is_neither_asked_nor_kept_in_memory(router):
+    ask(router, model="script/a")
+    router.registry.remove("script/a")
+    assert ask(router).model_id == "script/b"
+    assert router.machine().loaded == {"script/b", "script/c"}

@@ -286,3 +286,14 @@ def test_an_engine_that_is_let_go_of_while_it_is_looked_at_costs_nothing():
         pass
     made[0].looks = 0
     assert shelf.shelved.weights in ({"torch/a": "sha256:torch/a"}, {})
+
+
+def test_an_engine_whose_row_is_gone_is_let_go_of(opener):
+    shelf, kept = shelf_with(opener), folder("torch/a")
+    with shelf.take(kept), shelf.take(folder("torch/b")):
+        pass
+    shelf.put(folder("torch/c"), Idle("torch/c"))
+    held = weakref.ref(shelf.get("torch/c"))
+    shelf.forget_all_but({"torch/a"})
+    assert shelf.loaded == {"torch/a"}
+    assert held() is None
