@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -34,3 +35,11 @@ def run_async():
             return pool.submit(asyncio.run, coroutine).result()  # noqa: TID251
 
     return run
+
+
+@pytest.fixture
+def interruptible():
+    """Python's own answer to an interrupt, which a process that was started in the background lacks."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)

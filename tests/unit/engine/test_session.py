@@ -3,7 +3,6 @@
 import _thread
 import asyncio
 import gc
-import signal
 import sys
 import threading
 import time
@@ -179,14 +178,6 @@ def test_stop_during_prefill_takes_effect_within_one_chunk(make_engine, decoders
     assert session.wait(2)
     assert len(decoders[0].forwards) <= read + 1
     assert session.result().stop_reason == "stopped"
-
-
-@pytest.fixture
-def interruptible():
-    """Python's own answer to an interrupt, which a process that was started in the background lacks."""
-    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, usual)
 
 
 def test_an_interrupt_returns_what_there_is_and_leaves_the_engine_usable(slow, interruptible):

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends itself a signa
 
 
 @pytest.fixture
-def interrupt_once():
+def interrupt_once(interruptible):
     """Send the interrupt signal to this process, once, as soon as a condition holds."""
     senders = []
 
