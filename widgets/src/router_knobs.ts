@@ -164,6 +164,11 @@ export class Knobs {
     this.#drawQuestion(state.question);
   }
 
+  /** The weights are about to be taken back: what was held of them is forgotten. */
+  forgetWeights(): void {
+    for (const control of this.#weights.values()) control.forget();
+  }
+
   #pick(name: string): void {
     this.#show(name);
     if (this.#state !== null) this.#drawWorkload(this.#state.workloads);
@@ -172,7 +177,7 @@ export class Knobs {
   #show(name: string): void {
     if (name === this.#name) return;
     this.#name = name;
-    for (const control of this.#weights.values()) control.forget();
+    this.forgetWeights();
   }
 
   #drawWorkload(workloads: readonly Workload[]): void {

@@ -50,10 +50,7 @@ class RouterView {
     this.#out = new Outbox(model, signal);
     this.#selection = new Hold<Place | null>(() => this.feed.schedule(), signal, samePlace);
     const probe = (id: string | null) => this.#out.now({ type: "probe", model: id });
-    this.#head = new Head(
-      { onProbe: () => probe(null), onReset: () => this.#out.now({ type: "reset" }) },
-      signal,
-    );
+    this.#head = new Head({ onProbe: () => probe(null), onReset: () => this.#reset() }, signal);
     this.#grid = new Grid((place) => this.#select(place), signal);
     this.#detail = new DetailPanel(probe, signal);
     this.#knobs = new Knobs(this.#out, signal);
@@ -79,6 +76,11 @@ class RouterView {
     );
     this.#view.append(this.#card);
     this.host.attachShadow({ mode: "open" }).append(h("style", {}, ROUTER_STYLES), this.#view);
+  }
+
+  #reset(): void {
+    this.#knobs.forgetWeights();
+    this.#out.now({ type: "reset" });
   }
 
   #draw(): void {

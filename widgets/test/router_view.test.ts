@@ -345,6 +345,20 @@ describe("weights", () => {
     expect(table.sent).toEqual([{ v: 1, type: "reset" }]);
   });
 
+  test("that were just dragged are shown as they were as soon as a reset is answered", async () => {
+    const state = states.table();
+    const table = await attended(state);
+    const slider = table.knob("weight-latency", "range");
+    slider.dispatchEvent(new Event("pointerdown"));
+    table.turn(slider, 60);
+    await table.tell(withWeights(state, { latency: 0.6, quality: 0.3, cost: 0.1, changed: true }), 2);
+    slider.dispatchEvent(new Event("pointerup"));
+    (table.find("reset") as HTMLButtonElement).click();
+    await table.tell(state, 3);
+    expect(slider.value).toBe("40");
+    expect(table.knob("weight-latency", "number").value).toBe("0.40");
+  });
+
   test("a change of who is first is told to those who do not see it", async () => {
     const state = states.table();
     const table = await attended(state);

@@ -5095,6 +5095,10 @@ var Knobs = class {
     this.#drawWorkload(state.workloads);
     this.#drawQuestion(state.question);
   }
+  /** The weights are about to be taken back: what was held of them is forgotten. */
+  forgetWeights() {
+    for (const control of this.#weights.values()) control.forget();
+  }
   #pick(name) {
     this.#show(name);
     if (this.#state !== null) this.#drawWorkload(this.#state.workloads);
@@ -5102,7 +5106,7 @@ var Knobs = class {
   #show(name) {
     if (name === this.#name) return;
     this.#name = name;
-    for (const control of this.#weights.values()) control.forget();
+    this.forgetWeights();
   }
   #drawWorkload(workloads) {
     fill(
@@ -5510,10 +5514,7 @@ var RouterView = class {
     this.#out = new Outbox(model, signal);
     this.#selection = new Hold(() => this.feed.schedule(), signal, samePlace);
     const probe = (id) => this.#out.now({ type: "probe", model: id });
-    this.#head = new Head(
-      { onProbe: () => probe(null), onReset: () => this.#out.now({ type: "reset" }) },
-      signal
-    );
+    this.#head = new Head({ onProbe: () => probe(null), onReset: () => this.#reset() }, signal);
     this.#grid = new Grid((place) => this.#select(place), signal);
     this.#detail = new DetailPanel(probe, signal);
     this.#knobs = new Knobs(this.#out, signal);
@@ -5538,6 +5539,10 @@ var RouterView = class {
     );
     this.#view.append(this.#card);
     this.host.attachShadow({ mode: "open" }).append(h("style", {}, ROUTER_STYLES), this.#view);
+  }
+  #reset() {
+    this.#knobs.forgetWeights();
+    this.#out.now({ type: "reset" });
   }
   #draw() {
     const { state, attended, forsaken } = this.feed;
