@@ -122,8 +122,8 @@ class Notebook:
     def wait_for_tokens(self, count, nth=0, timeout=60_000):
         self.tokens(nth).nth(count - 1).wait_for(timeout=timeout)
 
-    def slow_down(self, milliseconds=150):
-        """Let every forward of the model take at least so long: else it is done before a page is asked."""
+    def slow_down(self, milliseconds=400):
+        """Let every forward take so long that a run is not over before a page is asked; then `full_speed`."""
         self.do(
             "import time\n"
             "def slow_forward(ids, pos, decoder=engine.decoder):\n"
@@ -133,7 +133,8 @@ class Notebook:
         )
 
     def full_speed(self):
-        self.do("vars(engine.decoder).pop('forward', None)")
+        """Let the model run on as fast as it can."""
+        self.do("vars(engine.decoder).pop('forward', None)\nengine.decoder.delay = 0")
 
     def begin(self, tokens, nth=0):
         """Press Generate and wait for the first tokens of a run that takes its time."""

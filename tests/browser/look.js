@@ -122,6 +122,20 @@ window.look = {
     });
   },
 
+  // In the frame in which the first Generate comes to stand at a place, click there on whatever takes a click.
+  clickWhenGenerateStandsAt([x, y]) {
+    window.look.clicked = false;
+    const check = () => {
+      const generate = document.querySelector(".cartoolkit-button");
+      const { left, right, top, bottom } = generate.getBoundingClientRect();
+      const there = left < x && x < right && top < y && y < bottom;
+      if (!there || !generate.checkVisibility()) return requestAnimationFrame(check);
+      document.elementFromPoint(x, y).click();
+      window.look.clicked = true;
+    };
+    check();
+  },
+
   // Click on a token of the first view; the milliseconds until the side panel shows it.
   timeOfToken(index) {
     const root = document.querySelector(".cartoolkit-run").shadowRoot;

@@ -36,3 +36,8 @@ def play(words=WORDS, *, length=None, name="scripted", fail_at=None, **options):
         return decoder
 
     return Engine(load)
+
+
+def endless(**options):
+    """As `play`, so slow and so long that a run is never over before a page has been asked about it."""
+    return play(length=2000, delay=0.25, context_length=5000, **options)

@@ -5,10 +5,10 @@ import shutil
 import pytest
 from conftest import ROOT
 
-SLOW = "import cartoolkit as ct, stage\nengine = stage.play(length=400, delay=0.05, context_length=900)"
-SHOW = "inspector = ct.Inspector(engine, 'Count.', temperature=0, max_tokens=500)\ninspector"
+SLOW = "import cartoolkit as ct, stage\nengine = stage.endless()"
+SHOW = "inspector = ct.Inspector(engine, 'Count.', temperature=0, max_tokens=2000)\ninspector"
 AWAIT = "inspector.start()\nresult = await inspector.session"
-BLOCK = "result = engine.generate('Count.', temperature=0, max_tokens=500)"
+BLOCK = "result = engine.generate('Count.', temperature=0, max_tokens=2000)"
 NOTEBOOK = "01_first_look.ipynb"
 
 

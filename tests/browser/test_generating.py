@@ -92,7 +92,8 @@ def test_arrow_keys_walk_over_the_tokens_and_python_knows_the_choice(sky):
 
 
 def test_pause_step_resume_and_stop_take_effect_at_once(slow_sky):
-    slow_sky.do("inspector.controls.max_tokens.value = 400")
+    slow_sky.do("inspector.controls.max_tokens.value = 2000")
+    slow_sky.slow_down(150)
     slow_sky.begin(tokens=3)
     times = {"Pause": click_and_time(slow_sky, "Pause", "view.phase() === 'paused'")}
     count = slow_sky.tokens().count()
@@ -168,6 +169,8 @@ def test_the_end_of_a_run_disturbs_nobody(slow_sky):
     slow_sky.tokens().nth(1).click()
     slow_sky.page.keyboard.press("ArrowRight")
     slow_sky.page.evaluate("look.watchHeights()")
+    assert slow_sky.status().get_attribute("data-phase") == "running"
+    slow_sky.full_speed()
     slow_sky.wait_for_phase("finished")
     slow_sky.button("Generate").wait_for()
     slow_sky.page.wait_for_timeout(700)
@@ -184,6 +187,8 @@ def test_one_can_go_on_typing_while_a_run_ends(slow_sky):
     box.click()
     slow_sky.page.keyboard.press("Control+End")
     slow_sky.page.keyboard.type(" And")
+    assert slow_sky.status().get_attribute("data-phase") == "running"
+    slow_sky.full_speed()
     slow_sky.wait_for_phase("finished")
     slow_sky.page.wait_for_timeout(500)
     slow_sky.page.keyboard.type(" green?")
@@ -256,12 +261,12 @@ def test_a_click_that_comes_when_the_run_has_just_ended_starts_no_other(slow_sky
     slow_sky.begin(tokens=3)
     session = slow_sky.python("id(inspector.session)")
     box = slow_sky.button("Stop").bounding_box()
-    slow_sky.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    slow_sky.page.wait_for_function(
-        "document.querySelector('.cartoolkit-button').checkVisibility()", polling="raf", timeout=60_000
+    slow_sky.page.evaluate(
+        "place => look.clickWhenGenerateStandsAt(place)",
+        [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2],
     )
-    slow_sky.page.mouse.down()
-    slow_sky.page.mouse.up()
+    slow_sky.full_speed()
+    slow_sky.page.wait_for_function("look.clicked", timeout=60_000)
     slow_sky.page.wait_for_timeout(600)
     assert slow_sky.python("id(inspector.session)") == session
     slow_sky.generate()

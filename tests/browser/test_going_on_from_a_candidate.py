@@ -3,8 +3,9 @@
 import pytest
 
 QUICK = "import cartoolkit as ct, stage\nengine = stage.play()"
-SLOW = "import cartoolkit as ct, stage\nengine = stage.play(length=400, delay=0.05, context_length=900)"
+SLOW = "import cartoolkit as ct, stage\nengine = stage.endless()"
 SHOW = "inspector = ct.Inspector(engine, 'Count.', temperature=0, max_tokens=40)\ninspector"
+SHOW_LONG = SHOW.replace("40", "2000")
 FOCUSED = """() => {
     const { activeElement } = document.querySelector(".cartoolkit-run").shadowRoot;
     if (activeElement === null) return null;
@@ -120,7 +121,7 @@ def test_a_candidate_is_taken_by_the_keyboard(counted):
 
 @pytest.mark.parametrize("selects", [True, False])
 def test_a_candidate_is_taken_while_it_generates(notebook, selects):
-    book = notebook(SLOW, SHOW)
+    book = notebook(SLOW, SHOW_LONG)
     book.run_all()
     book.button("Generate").wait_for()
     book.begin(tokens=3)
@@ -177,6 +178,8 @@ def test_every_view_follows_a_branch_also_one_that_comes_late(notebook):
     candidate(book, "eight", nth=1).click()
     wait_for_branch(book, 2)
     book.run_cell(3)
+    book.view(2).wait_for()
+    book.full_speed()
     for nth in range(3):
         book.wait_for_phase("finished", nth=nth)
         assert book.view(nth).locator('.token.forced.branched[data-index="2"]').count() == 1
@@ -209,7 +212,7 @@ def test_a_busy_engine_is_explained_and_the_next_click_works(notebook):
     book.button("Generate").wait_for()
     book.generate()
     book.tokens().nth(2).click()
-    book.do("other = engine.start('Count.', temperature=0, max_tokens=300)")
+    book.do("other = engine.start('Count.', temperature=0, max_tokens=2000)")
     candidate(book, "nine").click()
     alert = book.page.get_by_role("alert").filter(visible=True)
     alert.wait_for()

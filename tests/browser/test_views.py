@@ -2,9 +2,9 @@
 
 import pytest
 
-SLOW = "import cartoolkit as ct, stage\nengine = stage.play(length=60, delay=0.1)"
+SLOW = "import cartoolkit as ct, stage\nengine = stage.endless()"
 QUICK = "import cartoolkit as ct, stage\nengine = stage.play()"
-SHOW = "inspector = ct.Inspector(engine, 'Count to ten.', temperature=0, max_tokens=200)\ninspector"
+SHOW = "inspector = ct.Inspector(engine, 'Count to ten.', temperature=0, max_tokens=300)\ninspector"
 TEN = " one two three four five six seven eight nine ten"
 
 
@@ -21,13 +21,14 @@ def test_a_second_view_shows_the_same_while_it_runs_and_after_the_end(notebook):
     book.run_cell(2)
     book.wait_for_tokens(5, nth=1)
     assert book.status().get_attribute("data-phase") == "running"
+    book.full_speed()
     book.wait_for_phase("finished", nth=0)
     book.wait_for_phase("finished", nth=1)
     book.run_cell(3)
     book.wait_for_phase("finished", nth=2)
     texts = [book.view(n).get_by_test_id("tokens").inner_text() for n in range(3)]
     assert texts[0] == texts[1] == texts[2]
-    assert [book.tokens(n).count() for n in range(3)] == [61] * 3
+    assert [book.tokens(n).count() for n in range(3)] == [300] * 3
     book.tokens(2).nth(7).click()
     for n in (0, 1):
         book.view(n).locator('[data-index="7"][aria-selected="true"]').wait_for()
