@@ -10,6 +10,9 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 ENGINES ?= torch
+# Test files run beside each other, each file in one process, in the order of their names.
+WORKERS ?= 2
+SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Named after what it holds, so that asking for other engines installs them.
 comma := ,
 LAB := $(VENV)/.lab-$(subst $(comma),-,$(ENGINES))
@@ -39,11 +42,11 @@ test-widgets: widgets/node_modules/.package-lock.json
 
 test-python: $(VENV)/.dev
 	scripts/ensure_chromium.sh
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests
 	$(BIN)/python -m pytest --doctest-modules cartoolkit
 
 test-notebooks: $(VENV)/.dev
-	$(BIN)/python -m pytest --nbmake --nbmake-kernel=python3 --nbmake-timeout=600 --timeout=900 notebooks
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --nbmake --nbmake-kernel=python3 --nbmake-timeout=600 --timeout=900 notebooks
 
 widgets: widgets/node_modules/.package-lock.json
 	cd widgets && npm run build

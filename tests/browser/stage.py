@@ -1,5 +1,7 @@
 """Engines without a model for the notebooks of the browser tests, which import this file in their kernel."""
 
+from pathlib import Path
+
 from scripted_decoder import EOS, ScriptedDecoder
 
 from cartoolkit.engine import Engine
@@ -18,10 +20,18 @@ HOSTILE = [
 
 
 class Stage(ScriptedDecoder):
-    """Reads any prompt, one token a word."""
+    """Reads any prompt, one token a word; makes an empty file `sign` when it has read one."""
+
+    sign = None
 
     def encode(self, text, *, add_special_tokens=False):
         return [1] * max(1, len(text.split()))
+
+    def forward(self, ids, pos):
+        row = super().forward(ids, pos)
+        if self.sign is not None:
+            Path(self.sign).touch()
+        return row
 
 
 def play(words=WORDS, *, length=None, name="scripted", fail_at=None, **options):

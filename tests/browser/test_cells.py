@@ -38,13 +38,13 @@ def test_a_cell_that_awaits_the_session_ends_with_what_there_is(notebook, how):
     assert book.tokens().count() == book.python("len(result.trace)")
 
 
-def test_an_interrupt_ends_a_cell_that_blocks(notebook):
-    book = notebook(SLOW, BLOCK)
+def test_an_interrupt_ends_a_cell_that_blocks(notebook, lab):
+    book = notebook(SLOW, "engine.decoder.sign = 'blocking.sign'", BLOCK)
     book.run_all()
-    book.page.get_by_text("| Busy").first.wait_for()
-    book.page.wait_for_timeout(1500)
+    # A kernel that is busy answers no question.
+    book.until((lab[0] / "blocking.sign").exists)
     book.interrupt()
-    assert_ended_early(book, 1)
+    assert_ended_early(book, 2)
 
 
 @pytest.mark.model
