@@ -61,6 +61,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/imports.py
 	$(BIN)/python benchmarks/engines.py
 	$(BIN)/python benchmarks/branching.py
+	$(BIN)/python benchmarks/crowded.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/retrieval.py
 	$(BIN)/python benchmarks/data_bases.py

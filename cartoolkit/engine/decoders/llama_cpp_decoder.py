@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from cartoolkit.engine.decoders.cores import usable_cores
+from cartoolkit.engine.decoders.crowding import CrowdedThreads
 from cartoolkit.engine.decoders.llama_cpp_library import require_llama_cpp
 from cartoolkit.engine.decoders.llama_cpp_memory import free_on_gpu
 from cartoolkit.engine.decoders.llama_cpp_model import LlamaCppCache, LlamaCppModel
@@ -61,7 +64,8 @@ class LlamaCppDecoder:
             context_length: tokens of prompt and answer; None for what the model was trained with, as far as
                 memory allows, at most 16,384.
             on_gpu: put all layers on the graphics card that llama.cpp was built for.
-            threads: of the processor; None for all cores that this process may use.
+            threads: of the processor, fewer while other programs want its cores; None for all cores that
+                this process may use. Their number does not change the numbers.
 
         Raises:
             InvalidCheckpoint: llama.cpp cannot open the file, for its own reason, or it holds no tokenizer.
@@ -69,6 +73,8 @@ class LlamaCppDecoder:
             NotEnoughMemory: the weights or the cache for `context_length` do not fit.
         """
         self.prefill_chunk = _PREFILL_CHUNK["gpu" if on_gpu else "cpu"]
+        self._threads = CrowdedThreads(threads or usable_cores())
+        self._watched = contextlib.nullcontext if on_gpu else self._threads.watched
         self._library = require_llama_cpp()
         self._opened = LlamaCppModel(self._library)
         # A finalizer runs once, whether somebody closes the decoder or nobody holds it any more.
@@ -77,7 +83,7 @@ class LlamaCppDecoder:
         try:
             self._opened.open(path, on_gpu=on_gpu)
             self._opened.require_tokenizer(path)
-            self._opened.make_context(context_length, threads=threads, on_gpu=on_gpu)
+            self._opened.make_context(context_length, threads=self._threads.count, on_gpu=on_gpu)
         except BaseException:
             self._free()  # the error's traceback would hold the weights
             raise
@@ -204,7 +210,10 @@ class LlamaCppDecoder:
             for first in range(0, len(ids), self._opened.batch_size):
                 part = ids[first : first + self._opened.batch_size]
                 self._fill_batch(part, pos + first, every_row=every_row)
-                _check_code(self._library.llama_decode(self._opened.context, self._opened.batch))
+                self._opened.use_threads(self._threads.count)
+                with self._watched():
+                    code = self._library.llama_decode(self._opened.context, self._opened.batch)
+                _check_code(code)
         except BaseException:
             self._cache.forget_unfinished()
             raise

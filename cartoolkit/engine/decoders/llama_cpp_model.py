@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cartoolkit.engine.decoders.cached_ids import CachedIds
-from cartoolkit.engine.decoders.cores import usable_cores
 from cartoolkit.engine.decoders.llama_cpp_library import reason_logged
 from cartoolkit.engine.decoders.llama_cpp_memory import free_on_gpu, says_out_of_memory
 from cartoolkit.errors import EngineClosed, InvalidCheckpoint, InvalidRequest, NotEnoughMemory
@@ -84,7 +83,7 @@ class LlamaCppModel:
                 f"{path} holds no tokenizer.", hint="Convert the model anew, with its tokenizer."
             )
 
-    def make_context(self, wanted: int | None, *, threads: int | None, on_gpu: bool) -> None:
+    def make_context(self, wanted: int | None, *, threads: int, on_gpu: bool) -> None:
         """Allocate the cache for a window of `wanted` tokens, None for what is usual.
 
         Raises:
@@ -97,7 +96,7 @@ class LlamaCppModel:
             self._usual_window(free) if wanted is None else self._checked_window(wanted, free, on_gpu=on_gpu)
         )
         with log_captured() as said:
-            settings = self._context_settings(window, threads or usable_cores(), on_gpu=on_gpu)
+            settings = self._context_settings(window, threads, on_gpu=on_gpu)
             self.context = self._library.llama_init_from_model(self.model, settings)
         if not self.context:
             if says_out_of_memory(said):
@@ -116,6 +115,10 @@ class LlamaCppModel:
         self.window = window
         self.batch_size = min(_BATCH, self._library.llama_n_batch(self.context))
         self.batch = self._library.llama_batch_init(self.batch_size, 0, 1)
+
+    def use_threads(self, count: int) -> None:
+        """Compute with so many threads from now on."""
+        self._library.llama_set_n_threads(self.context, count, count)
 
     def _context_settings(self, window: int, threads: int, *, on_gpu: bool) -> Any:  # noqa: ANN401 - ctypes
         settings = self._library.llama_context_default_params()
