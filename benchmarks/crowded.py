@@ -3,7 +3,7 @@
     python benchmarks/crowded.py [--seconds 8] [--rounds 3]
 
 Each program is a process of its own that loads the default model and decodes for some seconds; `fixed` keeps
-one thread a core whatever happens, as llama.cpp does by itself. The ways take turns; reported are medians over
+one thread a core whatever happens, as llama.cpp does by itself. The ways take turns; medians over
 programs and rounds. Loading and a first token are not counted.
 """
 

@@ -1,8 +1,8 @@
 """How many threads to compute with while other programs want the same cores.
 
 llama.cpp's threads wait for each other by spinning, hundreds of times a token. Where each has a core of its
-own that is the fastest way. Where two programs share the cores, the one that is waited for may not be running,
-and a token can take seconds. With fewer threads each, both go on at their share of the machine's speed
+own that is the fastest way. Where programs share the cores, the thread that is waited for may not be running,
+and a token can take seconds. With fewer threads each, all go on at their share of the machine's speed
 (`benchmarks/crowded.py`).
 """
 
