@@ -56,6 +56,8 @@ notebooks: $(VENV)/.dev
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python scripts/screenshot.py
+	$(BIN)/python scripts/screenshot.py --view flare
+	$(BIN)/python scripts/screenshot.py --view router
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/imports.py

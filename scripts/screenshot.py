@@ -1,9 +1,9 @@
-"""Writes the README's pictures: the Inspector, or the RouterTable, in a real JupyterLab on the default model.
+"""Writes the README's pictures: the Inspector, the FlareView or the RouterTable, in a real JupyterLab.
 
-    python scripts/screenshot.py [--dark] [--view router] [FILE]
+    python scripts/screenshot.py [--dark] [--view flare|router] [FILE]
 
-The settings are fixed, so that a new picture of the Inspector differs from the last one only where it does.
-That of the RouterTable shows what is measured while it is taken: every engine at hand is probed first.
+The settings are fixed, so that a new picture of an answer differs from the last one only where it does. That
+of the RouterTable shows what is measured while it is taken, which takes a minute or two.
 """
 
 from __future__ import annotations
@@ -36,9 +36,32 @@ CHOICE = (
     "min((s for s in inspector.trace if s.max_prob < 0.4 and s.rank > 1 and s.text.strip().isalpha() "
     "and sum(bool(c.removed_by) for c in list(s.candidates)[:10]) >= 5), key=lambda s: s.prob).index"
 )
+FLARE_CELLS = [
+    """import cartoolkit as ct
+from cartoolkit.retrieval import demo_retriever
+engine = ct.load(quiet=True)
+retriever = demo_retriever()""",
+    "view = ct.FlareView(engine, retriever, 'What is the capital of Guinea?')\nview",
+]
 ROUTER_CELLS = [
-    "import cartoolkit as ct\nrouter = ct.Router(folder='outcomes')",
-    "router.probe();",
+    """import os
+import cartoolkit as ct
+from cartoolkit.routing import Deterministic
+os.environ.pop("OPENAI_API_KEY", None)
+measured = ["gguf/smollm2-135m-instruct:Q4_1", "torch/smollm2-135m-instruct", "gguf/gemma3-270m:Q4_K_M"]
+router = ct.Router(folder="outcomes", strategy=Deterministic())
+for row in router.models:
+    if row.id not in measured:
+        router.registry.remove(row.id)
+with open("mine.toml", "w") as file:
+    file.write('''[[models]]
+id = "openai/gpt-4o-mini"
+capabilities = ["generate", "code", "reasoning"]
+context_length = 128000
+source = { kind = "remote_api", location = "https://api.openai.com/v1", key_variable = "OPENAI_API_KEY" }
+cost = { input_per_mtok = 0.15, output_per_mtok = 0.60 }''')
+router.add("mine.toml")""",
+    "router.probe(*measured, prompt_lengths=(32, 128), repeats=3, loads=1, items=40);",
     """table = ct.RouterTable(
     router, "Why is the sky blue? Answer in two sentences.", temperature=0, seed=0, max_tokens=64,
 )
@@ -47,14 +70,14 @@ table""",
 # As high as the whole widget: what is below the window is not on the picture.
 WINDOW = {"width": 1280, "height": 1400}
 HIGH_WINDOW = {"width": 1280, "height": 2000}
-# Probing reads long prompts and answers questions on every engine.
-PATIENCE = 900_000
+# Probing loads every model several times, and lets it answer forty questions.
+PATIENCE = 400_000
 SCALE = 1.5
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", nargs="?", type=Path, help="docs/inspector.png or docs/router.png by default")
+    parser.add_argument("file", nargs="?", type=Path, help="docs/VIEW.png by default")
     parser.add_argument("--view", choices=VIEWS, default="inspector")
     parser.add_argument("--dark", action="store_true", help="in Lab's dark theme")
     options = parser.parse_args()
@@ -94,6 +117,17 @@ def show_inspector(book: Notebook) -> Locator:
     return book.output(1)
 
 
+def show_flare(book: Notebook) -> Locator:
+    """Run the notebook, and let the question be answered with look-ups; the output with the widget."""
+    book.run_all()
+    book.button("Answer").wait_for(timeout=120_000)
+    book.button("Answer").click()
+    book.until(lambda: book.python("view.session is not None and view.session.done"))
+    book.wait_for_phase("finished")
+    book.button("Answer").wait_for()
+    return book.output(1)
+
+
 def show_router(book: Notebook) -> Locator:
     """Run the notebook, which probes the models, let the router answer, and open the cell of its choice."""
     book.run_all()
@@ -111,6 +145,7 @@ def show_router(book: Notebook) -> Locator:
 
 VIEWS = {
     "inspector": (CELLS, show_inspector, WINDOW),
+    "flare": (FLARE_CELLS, show_flare, HIGH_WINDOW),
     "router": (ROUTER_CELLS, show_router, HIGH_WINDOW),
 }
 

@@ -67,7 +67,10 @@ class Comparer(Chooser):
         for row in named or [row for row in known if row.is_local and row.available and row.weights_ready]:
             try:
                 with _progress(row, options) as progress:
-                    measured.append(self._probe(row, options | {"progress": progress}))
+                    found = self._probe(row, options | {"progress": progress})
+                measured.append(found)
+                if found.crowding:
+                    say(f"{row.id}: {found.crowding}")
             except CartoolkitError as error:
                 if named or isinstance(error, InvalidRequest):
                     raise

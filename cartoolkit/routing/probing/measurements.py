@@ -37,6 +37,9 @@ LARGEST_FILE = 2_000_000
 LONGEST_TEXT = 200
 """Characters that are kept of an answer."""
 
+# Times are said to be doubtful from here on, whichever is more.
+_CROWDED_CORES, _CROWDED_SHARE = 0.25, 0.1
+
 
 class ItemResult(Row):
     """What a model answered to one question, see `probe_items`.
@@ -95,6 +98,8 @@ class Probe(Row):
         ram_mb: main memory that weights, cache and work took at most, in millions of bytes.
         quality: share of the `choice` items that were right, with Wilson's interval.
         items: every question of both splits.
+        lacking_cores: how many of the cores that it may use other programs had on average, while it was
+            timed; None for a server, which computes elsewhere.
         notes: what was left out and why, as sentences.
     """
 
@@ -115,7 +120,24 @@ class Probe(Row):
     ram_mb: Figure | None = None
     quality: Figure | None = None
     items: tuple[ItemResult, ...] = ()
+    lacking_cores: NonNegative | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def crowding(self) -> str:
+        """A sentence, if the machine was too crowded for the times to be trusted."""
+        cores = self.machine.cores
+        if self.lacking_cores is None or self.lacking_cores < max(_CROWDED_CORES, _CROWDED_SHARE * cores):
+            return ""
+        return (
+            f"Other programs had {self.lacking_cores:.1f} of its {cores} core{'s' * (cores > 1)} while it "
+            "was timed; measure again when the machine is quiet."
+        )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Its notes, and its crowding."""
+        return (*self.notes, self.crowding) if self.crowding else self.notes
 
     def __repr__(self) -> str:
         """Its figures, not its 160 answers; `probe_table` shows several beside each other."""

@@ -19,6 +19,7 @@ from cartoolkit.errors import InvalidRequest, ProbeFailed
 from cartoolkit.routing.checks import require_number
 from cartoolkit.routing.choice.situation import estimate_tokens
 from cartoolkit.routing.probing.answers import answers, chosen_items, graded_quality
+from cartoolkit.routing.probing.bystanders import Bystanders
 from cartoolkit.routing.probing.freshness import ENGINE_LIBRARIES, weights_hash_of
 from cartoolkit.routing.probing.machine import machine_identity
 from cartoolkit.routing.probing.measurements import Probe, PromptPoint
@@ -111,9 +112,10 @@ def measure(model: ModelSchema, engine: Answerer, options: ProbeOptions, report:
         ProbeFailed: a prompt was found in the engine's cache, or no answer came.
         CartoolkitError: whatever the engine raises.
     """
-    at_work = _AtWork(engine, report)
+    at_work, bystanders = _AtWork(engine, report), Bystanders()
     series = at_work.first_tokens(options)
     speed = at_work.speed(options)
+    lacking = bystanders.lacking() if at_work.is_here else None
     items, why_none = answers(engine, chosen_items(options.items), report) if options.quality else ((), ())
     line = fit_prefill(_by_length(series))
     info = engine.info
@@ -132,6 +134,7 @@ def measure(model: ModelSchema, engine: Answerer, options: ProbeOptions, report:
         tokens_per_second=speed,
         quality=graded_quality(items),
         items=items,
+        lacking_cores=lacking,
         notes=(*at_work.notes, *why_none),
     )
 
@@ -186,7 +189,7 @@ class _AtWork:
         self._engine = engine
         self._report = report
         self._texts = ProbeTexts()
-        self._is_here = isinstance(engine, Engine)
+        self.is_here = isinstance(engine, Engine)
         self.notes: list[str] = []
         self.versions: dict[str, str] = {}
 
@@ -247,7 +250,7 @@ class _AtWork:
 
     def _first_token(self, words: int) -> _Timed:
         text = self._texts.of(words)
-        result = self._asked(text, max_tokens=1, **({"truncate": False} if self._is_here else {}))
+        result = self._asked(text, max_tokens=1, **({"truncate": False} if self.is_here else {}))
         if result.ttft_ms is None:
             raise ProbeFailed(f"{self._engine.info.name} answered with nothing ({result.stop_reason}).")
         usage = result.usage
@@ -258,7 +261,7 @@ class _AtWork:
         return _Timed(usage.prompt_tokens or estimate_tokens(text), result.ttft_ms)
 
     def _found_in_cache(self, tokens: int) -> None:
-        if self._is_here:
+        if self.is_here:
             raise ProbeFailed(
                 f"{tokens:,} tokens of a new prompt were found in the engine's cache, so its first token "
                 "came too early to count."
@@ -278,7 +281,7 @@ class _AtWork:
         return median_figure(speeds) if speeds else None
 
     def _one_speed(self, tokens: int) -> float | None:
-        if self._is_here:
+        if self.is_here:
             text = self._texts.of(_SPEED_WORDS)
             return self._asked(text, max_tokens=tokens, ignore_eos=True).tokens_per_second
         result = self._asked(_LONG_ANSWER, max_tokens=tokens)
@@ -289,7 +292,7 @@ class _AtWork:
         return (written - 1) / float(elapsed[-1] - elapsed[0])
 
     def _asked(self, text: str, **settings: Any) -> Result:  # noqa: ANN401
-        if self._is_here:
+        if self.is_here:
             settings["chat_template"] = False
         result = self._engine.generate(text, temperature=0.0, inspect=False, **settings)
         self.versions = result.trace.header.versions

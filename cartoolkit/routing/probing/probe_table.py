@@ -57,7 +57,7 @@ def _row(probe: Probe) -> dict[str, Any]:
         marks = [item.right for item in probe.items if item.kind == kind]
         row[kind] = sum(marks) / len(marks) if marks else None
     row["measured_at"] = pd.Timestamp(probe.measured_at, unit="s", tz="UTC").floor("s")
-    return row | {"machine": str(probe.machine), "notes": " ".join(probe.notes)}
+    return row | {"machine": str(probe.machine), "notes": " ".join(probe.remarks)}
 
 
 def _lengths(probe: Probe) -> list[int]:
@@ -146,5 +146,5 @@ def _under(probes: Sequence[Probe]) -> list[str]:
         for point in probe.points
         if point.prompt_tokens != point.aimed_at
     ]
-    notes = [f"{probe.model_id}: {note}" for probe in probes for note in probe.notes]
+    notes = [f"{probe.model_id}: {note}" for probe in probes for note in probe.remarks]
     return [*lines, *missed, *notes]

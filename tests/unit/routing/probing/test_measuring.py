@@ -44,9 +44,8 @@ def test_speeds_are_not_above_what_the_decoder_can_do():
     with scripted_engine(delay=0.002) as engine:
         found = measured(engine, repeats=3)
     assert 0 < found.tokens_per_second.value <= 500
-    assert 0 < found.prefill_tokens_per_second.value <= 2000 * 1.5
-    assert found.points[1].ttft_ms.value >= 2 * (found.points[1].prompt_tokens / 4) * 0.9
-    assert found.points[1].ttft_ms.value > found.points[0].ttft_ms.value
+    for point in found.points:
+        assert point.ttft_ms.value >= 2 * (point.prompt_tokens / 4) * 0.9
 
 
 def test_the_answers_whose_speed_is_taken_go_on_after_the_end():
