@@ -19,7 +19,7 @@ __all__ = ["CrowdedThreads"]
 
 # A thread with a core of its own runs all the time, computing or spinning; one that shares it, half the time.
 _CROWDED_SHARE = 0.8
-_WINDOW = 0.05  # seconds of computing until a share of them means something
+_WINDOW = 0.1  # seconds of computing until a share of them means something; some clocks tick every 16 ms
 _FIRST_PATIENCE, _LONGEST_PATIENCE = 1.0, 60.0  # seconds until more threads are tried again
 
 
@@ -60,10 +60,11 @@ class CrowdedThreads:
             return
         crowded = self._running < _CROWDED_SHARE * self._wall
         self._wall = self._running = 0.0
-        if crowded and self.count > 1:
-            self.count //= 2
-            self._try_again_at = now + self._patience
-            self._patience = min(2 * self._patience, _LONGEST_PATIENCE)
+        if crowded:
+            if self.count > 1:
+                self.count //= 2
+                self._try_again_at = now + self._patience
+                self._patience = min(2 * self._patience, _LONGEST_PATIENCE)
         elif self.count == self._most:
             self._patience = _FIRST_PATIENCE
         elif now >= self._try_again_at:

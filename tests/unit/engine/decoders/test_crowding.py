@@ -37,11 +37,17 @@ def test_threads_are_halved_down_to_one_while_the_machine_is_crowded():
 
 def test_a_moment_is_not_judged():
     threads = CrowdedThreads(2)
-    for n in range(4):
+    for n in range(9):
         threads.note(0.01, 0.0, 0.01 * n)
     assert threads.count == 2
-    threads.note(0.02, 0.0, 0.06)
+    threads.note(0.02, 0.0, 0.11)
     assert threads.count == 1
+
+
+def test_no_more_threads_are_tried_while_even_one_has_to_share_its_core():
+    threads = CrowdedThreads(2)
+    assert compute(threads, BESIDE_ANOTHER, stretches=100) == [1] * 100
+    assert compute(threads, ALONE, begin=10) == [2]
 
 
 def test_more_threads_are_tried_again_after_a_second():
