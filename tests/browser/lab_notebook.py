@@ -134,7 +134,11 @@ class Notebook:
 
     def full_speed(self):
         """Let the model run on as fast as it can."""
-        self.do("vars(engine.decoder).pop('forward', None)\nengine.decoder.delay = 0")
+        self.do(
+            "vars(engine.decoder).pop('forward', None)\n"
+            "if hasattr(engine.decoder, 'delay'):\n"
+            "    engine.decoder.delay = 0"
+        )
 
     def begin(self, tokens, nth=0):
         """Press Generate and wait for the first tokens of a run that takes its time."""

@@ -48,6 +48,6 @@ def play(words=WORDS, *, length=None, name="scripted", fail_at=None, **options):
     return Engine(load)
 
 
-def endless(**options):
+def endless():
     """As `play`, so slow and so long that a run is never over before a page has been asked about it."""
-    return play(length=2000, delay=0.25, context_length=5000, **options)
+    return play(length=2000, delay=0.25, context_length=5000)

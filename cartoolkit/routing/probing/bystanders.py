@@ -15,7 +15,12 @@ __all__ = ["Bystanders", "lacking_cores"]
 def lacking_cores(taken_by_others: float, usable: int, total: int) -> float:
     """How many of the cores that a process may use others had, on average.
 
-    What others take beyond the cores that the process may not use anyway is missing:
+    What others take beyond the cores that the process may not use anyway is missing.
+
+    Args:
+        taken_by_others: cores' worth of time that they had, at least 0.
+        usable: cores that the process may use.
+        total: cores of the machine.
 
     >>> lacking_cores(0.5, usable=2, total=2), lacking_cores(50.0, usable=2, total=64)
     (0.5, 0.0)
